@@ -1,0 +1,53 @@
+"""mctsvs: optimisation of expensive functions of many variables, few of which matter.
+
+>>> import mctsvs
+>>> result = mctsvs.minimize(f, [(-5, 10)] * 300, budget=600, seed=0)
+>>> result.x, result.fun, result.importance
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mctsvs.common import InputError
+    from mctsvs.optimizer import Optimizer, Result, Trial, maximize, minimize
+    from mctsvs.space import Categorical, Float, Integer, Space
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Categorical",
+    "Float",
+    "InputError",
+    "Integer",
+    "Optimizer",
+    "Result",
+    "Space",
+    "Trial",
+    "__version__",
+    "maximize",
+    "minimize",
+]
+
+_HOMES = {
+    "mctsvs.common": ("InputError",),
+    "mctsvs.optimizer": ("Optimizer", "Result", "Trial", "maximize", "minimize"),
+    "mctsvs.space": ("Categorical", "Float", "Integer", "Space"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when first used, so that the command line answers at once."""
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(home), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'mctsvs' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

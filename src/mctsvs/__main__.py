@@ -1,0 +1,7 @@
+"""`python -m mctsvs`."""
+
+import sys
+
+from mctsvs.cli import main
+
+sys.exit(main())

@@ -1,0 +1,34 @@
+"""The command line: `mctsvs run`, `mctsvs problems`, `mctsvs methods`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# One BLAS thread: matrices of a few hundred rows are slower with more, and the same seed must give the same points
+# whatever the machine's number of cores. It has to be set before numpy is loaded.
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; 0 if all went well, 2 with one sentence for bad input, 130 after Ctrl-C."""
+    from mctsvs.cli.commands import parser
+    from mctsvs.common import InputError
+
+    arguments = parser().parse_args(argv)
+    try:
+        return int(arguments.command(arguments))
+    except InputError as error:
+        print(f"mctsvs: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("mctsvs: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

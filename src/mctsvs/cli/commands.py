@@ -1,0 +1,174 @@
+"""Arguments of each command, and what it prints."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+import mctsvs
+from mctsvs import problems
+from mctsvs.common import InputError
+from mctsvs.engines import methods
+from mctsvs.lab.run import Record, run
+from mctsvs.optimizer import Optimizer, Trial, check_budget
+
+SHOWN = 10  # variables listed after a run
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors as one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    top = Parser(prog="mctsvs", description="Optimise expensive functions of many variables, few of which matter.")
+    top.add_argument("--version", action="version", version=f"mctsvs {mctsvs.__version__}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+
+    command = commands.add_parser("run", help="optimise a problem", description="Optimise a problem.")
+    command.add_argument("problem", metavar="PROBLEM", help="a name such as Hartmann6_300 (see: mctsvs problems)")
+    command.add_argument("--method", default=methods.DEFAULT, help="default: %(default)s (see: mctsvs methods)")
+    command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
+    command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
+    )
+    command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
+    command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
+    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="standard deviation of added noise")
+    command.add_argument(
+        "--problem-seed", type=whole, default=0, metavar="S", help="of shuffle and shift; default: %(default)s"
+    )
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.set_defaults(command=run_problem)
+
+    for name, function, text in (
+        ("problems", list_problems, "list the benchmark problems"),
+        ("methods", list_methods, "list the methods"),
+    ):
+        command = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
+        command.set_defaults(command=function)
+    return top
+
+
+def whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def options(pairs: list[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs; values are Python literals, anything else is a string."""
+    chosen: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals):
+            raise InputError(f"--set {pair!r} is not an option: write NAME=VALUE, such as --set cp=0.1")
+        try:
+            chosen[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            chosen[name] = text
+    return chosen
+
+
+def run_problem(arguments: argparse.Namespace) -> int:
+    variation = {
+        "shuffle": arguments.shuffle,
+        "shift": arguments.shift,
+        "noise": arguments.noise,
+        "seed": arguments.problem_seed,
+    }
+    problem = problems.make(arguments.problem, **variation)
+    check_budget(arguments.budget)
+    methods.find(arguments.method)
+    console = Console(stderr=True)
+
+    def go(progress: Callable[[Optimizer, Trial], object] | None) -> Record:
+        return run(
+            problem,
+            arguments.method,
+            budget=arguments.budget,
+            seed=arguments.seed,
+            options=options(arguments.set),
+            variation=variation,
+            progress=progress,
+        )
+
+    if arguments.quiet or not console.is_terminal:
+        record = go(None)
+    else:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("best {task.fields[best]:.5g}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console, transient=True) as bar:
+            label = f"{arguments.method} on {problem.name}"
+            task = bar.add_task(label, total=arguments.budget, best=float("nan"))
+            record = go(lambda opt, _: bar.update(task, advance=1, best=opt.best.value))
+    if arguments.json is not None:
+        record.save(arguments.json)
+    summarise(problem, record)
+    return 0
+
+
+def summarise(problem: problems.Problem, record: Record) -> None:
+    """The result of a run, in a few lines."""
+    optimum = "" if problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
+    budget = record.budget
+    rows = [
+        ("problem", f"{record.problem}, {problem.dimension} variables, {problem.direction}"),
+        ("method", f"{record.method}, seed {record.seed}"),
+        ("best value", f"{record.best:.6g}{optimum}"),
+        ("evaluations", str(budget)),
+        ("thinking", f"{record.optimizer_seconds:.1f} s, {1e3 * record.optimizer_seconds / budget:.1f} ms each"),
+    ]
+    if record.recall is not None:
+        rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
+    top = list(record.importance)[:SHOWN]
+    if len(set(record.importance.values())) > 1:
+        truth = set() if problem.active is None else set(problem.active.tolist())
+        marks = [f"{name}*" if name[1:].isdigit() and int(name[1:]) in truth else name for name in top]
+        note = "   (* matters)" if truth else ""
+        rows.append(("variables found", " ".join(marks) + note))
+    for label, text in rows:
+        print(f"{label:<16}{text}")
+
+
+def show(table: Table) -> None:
+    """Print a table in full width when piped, so that nothing is cut."""
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    console.print(table)
+
+
+def list_problems(arguments: argparse.Namespace) -> int:
+    table = Table("name", "example", "what it is", box=box.SIMPLE)
+    for family in problems.families():
+        table.add_row(family.form, family.example, family.description)
+    show(table)
+    return 0
+
+
+def list_methods(arguments: argparse.Namespace) -> int:
+    table = Table("name", "what it does", "extra", "paper", box=box.SIMPLE)
+    for method in methods.METHODS.values():
+        name = f"{method.name} (default)" if method.name == methods.DEFAULT else method.name
+        table.add_row(name, method.summary, method.extra or "-", method.paper)
+    show(table)
+    return 0

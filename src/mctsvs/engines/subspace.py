@@ -1,0 +1,126 @@
+"""method = selector x solver x fill-in: the engine of nearly every method here."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, InputError, State, generator_state, restore_generator
+from mctsvs.engines import Observation, Proposal
+from mctsvs.fill import FillIn
+from mctsvs.history import History
+from mctsvs.select import Selector
+from mctsvs.solve import Solver
+from mctsvs.solve.subspace import Subspace
+from mctsvs.tree import Node
+
+
+class SubspaceEngine:
+    """Moves the variables a selector chose by a solver, and fills in the others from good points.
+
+    `offsets` (V + 1): variable v owns the coordinates offsets[v]:offsets[v + 1] of the unit cube.
+    Points are made a batch at a time (N_s for each subset) and handed out one by one, so a caller who asks for
+    one point or for ten gets the same sequence of subsets.
+    """
+
+    def __init__(
+        self,
+        offsets: Indices,
+        selector: Selector,
+        solver: Solver,
+        fill_in: FillIn,
+        rng: np.random.Generator,
+        *,
+        samples: int = 3,
+        initial_points: int = 12,
+    ) -> None:
+        if samples < 1:
+            raise InputError(f"samples={samples} points for a subset are too few: it must be at least 1")
+        if initial_points < 1:
+            raise InputError(f"initial_points={initial_points} is too small: it must be at least 1")
+        self.offsets = offsets
+        self.owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        self.selector, self.solver, self.fill_in, self.rng = selector, solver, fill_in, rng
+        self.samples = samples
+        self.history = History(len(self.owner))
+        self.queue: deque[Proposal] = deque()
+        self.design: list[tuple[Indices, int]] = selector.initial(initial_points, rng)
+        self.current: Indices | None = None  # variables of the last batch, whose model the solver keeps
+
+    def propose(self, n: int, pending: Array) -> list[Proposal]:
+        proposals: list[Proposal] = []
+        while len(proposals) < n:
+            if not self.queue:
+                waiting = np.concatenate([pending, *(p.x[None] for p in proposals)])
+                self.queue.extend(self._batch(waiting))
+            proposals.append(self.queue.popleft())
+        return proposals
+
+    def _batch(self, waiting: Array) -> list[Proposal]:
+        if self.design:
+            variables, n = self.design.pop(0)
+            return [Proposal(x, variables) for x in latin_hypercube(n, len(self.owner), self.rng)]
+        variables = self.selector.next(self.rng)
+        self.current = variables
+        moved = self._coordinates(variables)
+        subspace = Subspace(self.history, moved, waiting)
+        values = self.solver.propose(self.samples, subspace, self.rng)
+        if len(moved) == len(self.owner):
+            points = values
+        else:
+            points = self.fill_in(len(values), self.history, self.owner, self.rng)
+            points[:, moved] = values
+        return [Proposal(x, variables) for x in points]
+
+    def _coordinates(self, variables: Indices) -> Indices:
+        if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
+            return variables
+        return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
+
+    def absorb(self, batch: Sequence[Observation]) -> None:
+        for observation in batch:
+            self.history.add(observation.x, observation.y)
+            if np.isfinite(observation.y):
+                self.selector.observe(observation.variables, observation.y)
+
+    def importance(self) -> Array:
+        return self.selector.importance()
+
+    @property
+    def tree(self) -> Node | None:
+        return self.selector.tree
+
+    def state(self) -> State:
+        return {
+            "rng": generator_state(self.rng),
+            "history": self.history.state(),
+            "queue": [(p.x.copy(), p.variables.copy()) for p in self.queue],
+            "design": [(variables.copy(), n) for variables, n in self.design],
+            "current": None if self.current is None else self.current.copy(),
+            "selector": self.selector.state(),
+            "solver": self.solver.state(),
+        }
+
+    def restore(self, state: State) -> None:
+        self.rng = restore_generator(state["rng"])
+        self.history = History.restore(state["history"])
+        self.queue = deque(Proposal(x, variables) for x, variables in state["queue"])
+        self.design = [(variables, n) for variables, n in state["design"]]
+        self.current = state["current"]
+        self.selector.restore(state["selector"])
+        subspace = None
+        if self.current is not None:
+            waiting = np.empty((0, len(self.owner)))
+            subspace = Subspace(self.history, self._coordinates(self.current), waiting)
+        self.solver.restore(state["solver"], subspace)
+
+
+def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
+    """(n, d) Latin hypercube: in every coordinate one point in each of n equal intervals.
+
+    scipy.stats.qmc has one, at half a second of import time and a permutation call per coordinate.
+    """
+    order = rng.random((n, d)).argsort(axis=0)
+    return (order + rng.random((n, d))) / n

@@ -1,0 +1,1 @@
+"""An exact Gaussian process for subspaces: numpy and LAPACK only, analytic gradients throughout."""

@@ -1,0 +1,119 @@
+"""Acquisition functions of the posterior mean and standard deviation, with their derivatives.
+
+Each maps (mean, sd), both (m,), to (value, d value/d mean, d value/d sd); chained with the posterior's pull-back
+this gives the gradient in the query points. All are to be maximised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from mctsvs.common import Array
+from mctsvs.gp.posterior import Posterior, SamplePath
+
+Partials = tuple[Array, Array, Array]
+Acquisition = Callable[[Array, Array], Partials]
+LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+def expected_improvement(best: float) -> Acquisition:
+    """EI = sd (phi(u) + u Phi(u)) with u = (mean - best) / sd."""
+
+    def evaluate(mean: Array, sd: Array) -> Partials:
+        u = (mean - best) / sd
+        density, cumulative = np.exp(-0.5 * u * u - LOG_ROOT_2PI), ndtr(u)
+        return sd * (density + u * cumulative), cumulative, density
+
+    return evaluate
+
+
+def log_expected_improvement(best: float) -> Acquisition:
+    """log EI, without the vanishing values and gradients of EI far from the data."""
+
+    def evaluate(mean: Array, sd: Array) -> Partials:
+        u = (mean - best) / sd
+        log_h = _log_h(u)
+        # d log h / du = Phi(u) / h(u)
+        ratio = np.exp(np.minimum(log_ndtr(u) - log_h, 300.0))
+        return log_h + np.log(sd), ratio / sd, (1.0 - ratio * u) / sd
+
+    return evaluate
+
+
+def _log_h(u: Array) -> Array:
+    """log(phi(u) + u Phi(u)), accurate for every u."""
+    out = np.empty_like(u)
+    near = u > -1.0
+    t = u[near]
+    out[near] = np.log(np.exp(-0.5 * t * t - LOG_ROOT_2PI) + t * ndtr(t))
+    t = u[~near]
+    if len(t):
+        # h = phi(u) (1 - |u| R(|u|)) with Mills' ratio R; the bracket tends to 1/u^2
+        mills = np.sqrt(np.pi / 2.0) * erfcx(-t / np.sqrt(2.0))
+        bracket = np.where(t < -1e3, 1.0 / (t * t), np.maximum(1.0 + t * mills, 1e-300))
+        out[~near] = -0.5 * t * t - LOG_ROOT_2PI + np.log(bracket)
+    return out
+
+
+def upper_confidence_bound(beta: float) -> Acquisition:
+    """mean + sqrt(beta) sd."""
+    width = float(np.sqrt(beta))
+
+    def evaluate(mean: Array, sd: Array) -> Partials:
+        return mean + width * sd, np.ones_like(mean), np.full_like(sd, width)
+
+    return evaluate
+
+
+def beta_schedule(
+    t: int, d: int, D: int, *, delta: float = 0.1, a: float = 1.0, b: float = 1.0, r: float = 1.0
+) -> float:
+    """beta_t of Theorem 4.2: 2 log(4 pi_t / delta) + 2 d log(d t^2 b r sqrt(log(4 D a / delta))).
+
+    t is the iteration, d the number of selected variables, D of all; pi_t = pi^2 t^2 / 6 sums to one inversely.
+    """
+    pi_t = np.pi**2 * t**2 / 6.0
+    inside = d * t**2 * b * r * np.sqrt(np.log(4.0 * D * a / delta))
+    return float(2.0 * np.log(4.0 * pi_t / delta) + 2.0 * d * np.log(inside))
+
+
+def probability_of_improvement(best: float) -> Acquisition:
+    """log PI = log Phi((mean - best) / sd); the logarithm keeps its gradient alive."""
+
+    def evaluate(mean: Array, sd: Array) -> Partials:
+        u = (mean - best) / sd
+        value = log_ndtr(u)
+        ratio = np.exp(-0.5 * u * u - LOG_ROOT_2PI - value)  # phi / Phi
+        return value, ratio / sd, -ratio * u / sd
+
+    return evaluate
+
+
+class Surface:
+    """A function to be maximised over the unit cube: values of many points, or values with gradients."""
+
+    def __init__(self, posterior: Posterior, acquisition: Acquisition) -> None:
+        self.posterior, self.acquisition = posterior, acquisition
+
+    def __call__(self, Z: Array) -> Array:
+        return self.acquisition(*self.posterior.predict(Z))[0]
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
+        mean, sd, pull_back = self.posterior.predict_with_pull_back(Z)
+        value, d_mean, d_sd = self.acquisition(mean, sd)
+        return value, pull_back(d_mean, d_sd)
+
+
+__all__ = [
+    "Acquisition",
+    "SamplePath",
+    "Surface",
+    "beta_schedule",
+    "expected_improvement",
+    "log_expected_improvement",
+    "probability_of_improvement",
+    "upper_confidence_bound",
+]

@@ -1,0 +1,360 @@
+"""Covariance functions, and the two products with their derivatives that a Gaussian process needs.
+
+Notation and shapes, used in all of `gp`:
+    n, m    data points, query points             d      variables of the subspace
+    X       (n, d) data in the unit cube          Z      (m, d) query points
+    theta   logarithms of the kernel's parameters (lengthscales, then outputscale, a block per term)
+    K       (n, n) Gram matrix; only its lower triangle is ever computed
+    W       (n, n) dL/dK of some scalar L, symmetric; only its lower triangle is read
+
+No (n, n, d) array exists anywhere: all lengthscale derivatives of the joint kernel come out of one symmetric
+matrix product, so likelihood and gradient cost what one factorisation costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from scipy.linalg.blas import dsymm
+
+from mctsvs.common import Array
+
+Radial = Literal["matern52", "se"]
+ROOT5 = float(np.sqrt(5.0))
+ROW_BLOCK = 96  # rows computed at once: the block's temporaries stay in the second-level cache
+
+
+def correlation(squared: Array, radial: Radial) -> tuple[Array, Array]:
+    """Correlation k(r) and slope s(r) = -2 dk/d(r^2) from scaled squared distances r^2 (overwritten).
+
+    The slope is what every derivative needs: dk/dx = -s (x - x') / l^2 and dk/d(log l) = s (x - x')^2 / l^2.
+    """
+    if radial == "se":
+        squared *= -0.5
+        np.exp(squared, out=squared)
+        return squared, squared
+    squared *= 5.0
+    slope = np.sqrt(squared)
+    decay = np.exp(-slope)
+    slope += 1.0
+    squared *= 1.0 / 3.0
+    squared += slope
+    squared *= decay
+    slope *= decay
+    slope *= 5.0 / 3.0
+    return squared, slope
+
+
+class Gram(Protocol):
+    """A kernel bound to one data set: Gram matrix and its parameter derivative, buffers reused between calls."""
+
+    def fill(self, theta: Array, K: Array) -> None:
+        """Write the lower triangle of the Gram matrix into K."""
+        ...
+
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+        """dL/dtheta from W = dL/dK at the theta of the last `fill`; `total` is sum(W * K) where already known."""
+        ...
+
+
+class Cross(Protocol):
+    """A kernel between query points Z and fixed data at fixed parameters."""
+
+    def covariance(self, Z: Array) -> tuple[Array, Any]:
+        """(m, n) covariances of Z with the data, and what `pull_back` needs again."""
+        ...
+
+    def pull_back(self, Z: Array, kept: Any, C: Array) -> Array:
+        """(m, d) gradient in Z of sum_j C[i, j] k(Z[i], X[j])."""
+        ...
+
+
+class Kernel(Protocol):
+    """A covariance function on the unit cube."""
+
+    def size(self, d: int) -> int:
+        """Number of parameters in theta."""
+        ...
+
+    def bind(self, X: Array) -> Gram: ...
+
+    def variance(self, theta: Array) -> float:
+        """Prior variance k(x, x)."""
+        ...
+
+    def to(self, theta: Array, X: Array) -> Cross:
+        """The kernel between query points and X, at fixed parameters."""
+        ...
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Random Fourier features: frequencies (size, d), phases (size,), amplitudes (size,)."""
+        ...
+
+
+class Joint:
+    """One radial function of all variables, a lengthscale each (ARD): theta = [log lengthscales, log outputscale]."""
+
+    def __init__(self, radial: Radial = "matern52") -> None:
+        self.radial: Radial = radial
+
+    def size(self, d: int) -> int:
+        return d + 1
+
+    def bind(self, X: Array) -> JointGram:
+        return JointGram(X, self.radial)
+
+    def variance(self, theta: Array) -> float:
+        return float(np.exp(theta[-1]))
+
+    def to(self, theta: Array, X: Array) -> JointCross:
+        return JointCross(theta, X, self.radial)
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        frequencies = rng.standard_normal((size, d)) * np.exp(-theta[:-1])
+        if self.radial == "matern52":  # its spectral density is a Student t with 5 degrees of freedom
+            frequencies *= np.sqrt(5.0 / rng.chisquare(5.0, size))[:, None]
+        phases = rng.uniform(0.0, 2.0 * np.pi, size)
+        return frequencies, phases, np.full(size, np.sqrt(2.0 * np.exp(theta[-1]) / size))
+
+
+class JointCross:
+    """`Joint` to one data set, whose scaled coordinates are kept between the many queries of a search."""
+
+    def __init__(self, theta: Array, X: Array, radial: Radial) -> None:
+        self.radial, self.scale = radial, float(np.exp(theta[-1]))
+        self.inverse = np.exp(-theta[:-1])
+        self.Xs = X * self.inverse
+        self.norms = np.einsum("ij,ij->i", self.Xs, self.Xs)
+
+    def covariance(self, Z: Array) -> tuple[Array, Array]:
+        Zs = Z * self.inverse
+        r = Zs @ self.Xs.T
+        r *= -2.0
+        r += np.einsum("ij,ij->i", Zs, Zs)[:, None]
+        r += self.norms
+        k, slope = correlation(np.maximum(r, 0.0, out=r), self.radial)
+        if self.scale != 1.0:
+            k *= self.scale
+            if slope is not k:
+                slope *= self.scale
+        return k, slope
+
+    def pull_back(self, Z: Array, kept: Array, C: Array) -> Array:
+        G = C * kept
+        gradient: Array = (G @ self.Xs) * self.inverse - G.sum(axis=1)[:, None] * Z * self.inverse**2
+        return gradient
+
+
+class JointGram:
+    """`Joint` on one data set: lower triangle by row blocks, squared distances by one matrix product a block."""
+
+    def __init__(self, X: Array, radial: Radial) -> None:
+        n, d = X.shape
+        self.X, self.radial = X, radial
+        self.slope = np.empty((n, n))
+        self.block = n if n <= 256 else ROW_BLOCK
+        self.buffer = np.empty(self.block * n)
+        # [-2 c x, c |x|^2, 1] . [x', 1, c |x'|^2] = c |x - x'|^2: the whole block of distances in one product
+        self.left, self.right = np.ones((n, d + 2)), np.ones((n, d + 2))
+        self.columns = np.ones((n, d + 1), order="F")
+
+    def fill(self, theta: Array, K: Array) -> None:
+        n, d = self.X.shape
+        c = 5.0 if self.radial == "matern52" else 0.5
+        log_scale = theta[d]
+        Xs = self.X * np.exp(-theta[:d])
+        norms = c * np.einsum("ij,ij->i", Xs, Xs)
+        self.left[:, :d] = Xs
+        self.left[:, :d] *= -2.0 * c
+        self.left[:, d] = norms
+        self.right[:, :d] = Xs
+        self.right[:, d + 1] = norms
+        self.columns[:, :d] = Xs
+        for i in range(0, n, self.block):
+            j = min(i + self.block, n)
+            r = self.buffer[: (j - i) * j].reshape(j - i, j)
+            np.dot(self.left[i:j], self.right[:j].T, out=r)
+            np.abs(r, out=r)  # cancellation can leave a tiny negative distance
+            k, slope = K[i:j, :j], self.slope[i:j, :j]
+            if self.radial == "matern52":  # r holds 5 r^2; the slope's factor 5/3 is applied in `pull_back`
+                np.sqrt(r, out=slope)
+                np.subtract(log_scale, slope, out=k)
+                np.exp(k, out=k)
+                slope += 1.0
+                r *= 1.0 / 3.0
+                r += slope
+                slope *= k
+                k *= r
+            else:  # r holds r^2 / 2
+                np.subtract(log_scale, r, out=r)
+                np.exp(r, out=k)
+                slope[...] = k
+        np.fill_diagonal(K, np.exp(log_scale))
+
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+        n, d = self.X.shape
+        G, Xs = self.slope, self.columns[:, :d]
+        for i in range(0, n, self.block):
+            j = min(i + self.block, n)
+            G[i:j, :j] *= W[i:j, :j]
+        np.fill_diagonal(G, 0.0)  # zero distance
+        factor = 5.0 / 3.0 if self.radial == "matern52" else 1.0
+        GX = dsymm(factor, G.T, self.columns, lower=0)  # G [Xs, 1]
+        gradient = np.empty(d + 1)
+        gradient[:d] = 2.0 * (GX[:, d] @ (Xs * Xs) - np.einsum("ij,ij->j", Xs, GX[:, :d]))
+        if total is None:
+            raise ValueError("the joint kernel takes sum(W * K) from the likelihood")
+        gradient[d] = total
+        return gradient
+
+
+class Additive:
+    """A sum of one-variable functions, outputscale / d each: theta = [log lengthscales, log outputscale]."""
+
+    def __init__(self, radial: Radial = "se") -> None:
+        self.radial: Radial = radial
+
+    def size(self, d: int) -> int:
+        return d + 1
+
+    def bind(self, X: Array) -> AdditiveGram:
+        return AdditiveGram(X, self.radial)
+
+    def variance(self, theta: Array) -> float:
+        return float(np.exp(theta[-1]))
+
+    def to(self, theta: Array, X: Array) -> AdditiveCross:
+        return AdditiveCross(theta, X, self.radial)
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        frequencies, phases, amplitudes = Joint(self.radial).features(theta, d, size, rng)
+        one = np.arange(size)[:, None] % d == np.arange(d)  # every feature looks at a single variable
+        share = one.sum(axis=0)[np.arange(size) % d]
+        return frequencies * one, phases, amplitudes * np.sqrt(size / (d * share))
+
+
+class AdditiveCross:
+    """`Additive` to one data set, a variable at a time."""
+
+    def __init__(self, theta: Array, X: Array, radial: Radial) -> None:
+        self.X, self.radial = X, radial
+        self.inverse, self.share = np.exp(-theta[:-1]), float(np.exp(theta[-1])) / X.shape[1]
+
+    def covariance(self, Z: Array) -> tuple[Array, None]:
+        K = np.zeros((len(Z), len(self.X)))
+        for j, inverse in enumerate(self.inverse):
+            K += correlation(((Z[:, j, None] - self.X[:, j]) * inverse) ** 2, self.radial)[0]
+        K *= self.share
+        return K, None
+
+    def pull_back(self, Z: Array, kept: None, C: Array) -> Array:
+        gradient = np.empty_like(Z)
+        for j, inverse in enumerate(self.inverse):
+            difference = Z[:, j, None] - self.X[:, j]
+            slope = correlation((difference * inverse) ** 2, self.radial)[1]
+            gradient[:, j] = -(inverse**2) * np.einsum("ij,ij,ij->i", C, slope, difference)
+        gradient *= self.share
+        return gradient
+
+
+class AdditiveGram:
+    """`Additive` on one data set, a variable at a time; meant for the tens of variables already found."""
+
+    def __init__(self, X: Array, radial: Radial) -> None:
+        self.X, self.radial = X, radial
+
+    def _term(self, theta: Array, j: int) -> tuple[Array, Array, Array]:
+        x = self.X[:, j] * np.exp(-theta[j])
+        squared = (x[:, None] - x) ** 2
+        return squared, *correlation(squared.copy(), self.radial)
+
+    def fill(self, theta: Array, K: Array) -> None:
+        d = self.X.shape[1]
+        K[...] = 0.0
+        for j in range(d):
+            K += self._term(theta, j)[1]
+        K *= np.exp(theta[-1]) / d
+
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+        d = self.X.shape[1]
+        lower = np.tril(W) + np.tril(W, -1)  # the off-diagonal counts twice, the upper triangle never
+        gradient = np.empty(d + 1)
+        gradient[d] = 0.0
+        for j in range(d):
+            squared, k, slope = self._term(theta, j)
+            gradient[d] += np.vdot(lower, k)
+            gradient[j] = np.vdot(lower, slope * squared)
+        gradient *= np.exp(theta[-1]) / d
+        return gradient
+
+
+class Sum:
+    """The sum of two kernels; theta is the two blocks in a row."""
+
+    def __init__(self, first: Kernel, second: Kernel) -> None:
+        self.first, self.second = first, second
+
+    def size(self, d: int) -> int:
+        return self.first.size(d) + self.second.size(d)
+
+    def _split(self, theta: Array, d: int) -> tuple[Array, Array]:
+        p = self.first.size(d)
+        return theta[:p], theta[p:]
+
+    def bind(self, X: Array) -> SumGram:
+        return SumGram(self.first.bind(X), self.second.bind(X), self.first.size(X.shape[1]), len(X))
+
+    def variance(self, theta: Array) -> float:
+        # both terms here are stationary, and each ends with its own log outputscale
+        half = len(theta) // 2
+        return self.first.variance(theta[:half]) + self.second.variance(theta[half:])
+
+    def to(self, theta: Array, X: Array) -> SumCross:
+        one, two = self._split(theta, X.shape[1])
+        return SumCross(self.first.to(one, X), self.second.to(two, X))
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        one, two = self._split(theta, d)
+        half = size // 2
+        parts = zip(self.first.features(one, d, half, rng), self.second.features(two, d, size - half, rng), strict=True)
+        frequencies, phases, amplitudes = (np.concatenate(pair) for pair in parts)
+        return frequencies, phases, amplitudes
+
+
+class SumCross:
+    """`Sum` to one data set."""
+
+    def __init__(self, first: Cross, second: Cross) -> None:
+        self.first, self.second = first, second
+
+    def covariance(self, Z: Array) -> tuple[Array, Any]:
+        K1, kept1 = self.first.covariance(Z)
+        K2, kept2 = self.second.covariance(Z)
+        return K1 + K2, (kept1, kept2)
+
+    def pull_back(self, Z: Array, kept: Any, C: Array) -> Array:
+        return self.first.pull_back(Z, kept[0], C) + self.second.pull_back(Z, kept[1], C)
+
+
+class SumGram:
+    """`Sum` on one data set."""
+
+    def __init__(self, first: Gram, second: Gram, split: int, n: int) -> None:
+        self.first, self.second, self.split = first, second, split
+        self.spare = np.empty((n, n))
+
+    def fill(self, theta: Array, K: Array) -> None:
+        self.first.fill(theta[: self.split], K)
+        self.second.fill(theta[self.split :], self.spare)
+        K += self.spare
+
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+        second = self.second.pull_back(theta[self.split :], W, None)
+        rest = None if total is None else total - second[-1]  # sum(W * K) splits like K itself
+        return np.concatenate([self.first.pull_back(theta[: self.split], W, rest), second])
+
+
+def joint_additive(radial: Radial = "se") -> Sum:
+    """Joint kernel of all variables plus an additive one: smooth interplay and sharp one-variable shape."""
+    return Sum(Joint(radial), Additive("se"))

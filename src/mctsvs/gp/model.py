@@ -1,0 +1,114 @@
+"""A Gaussian process that is kept up to date: refits now and then, extends its factor in between.
+
+The numbers below were measured (docs/design.md): refit when a tenth more points have come, at the latest after
+fifty; beyond two thousand points fit the thousand nearest to the incumbent in the lengthscale metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, State
+from mctsvs.gp.kernels import Joint, Kernel, joint_additive
+from mctsvs.gp.likelihood import FAILED, Likelihood, Pairs, minimise
+from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.priors import PRIORS, Prior
+from mctsvs.gp.values import standardise
+
+KERNELS: dict[str, Kernel] = {
+    "matern52": Joint("matern52"),
+    "se": Joint("se"),
+    "joint-additive": joint_additive("se"),
+}
+LARGEST_FIT = 2000
+NEAREST = 1000
+
+
+@dataclass
+class Model:
+    """Exact Gaussian process on the unit cube.
+
+    >>> model = Model()
+    >>> posterior = model.update(X, y)          # fits, extends or refits as needed
+    >>> mean, sd = posterior.predict(Z)         # of standardised values
+    """
+
+    kernel: str = "matern52"
+    prior: str = "subspace"
+    refit_growth: float = 1.1
+    refit_after: int = 50
+    winsorise: bool = True
+    fit_points: int = LARGEST_FIT  # parameters are fitted to at most so many points
+    iterations: int = 30
+    theta: Array | None = None
+    pairs: Pairs = field(default_factory=list)
+    fitted: int = 0  # number of points at the last fit
+    posterior: Posterior | None = None
+
+    def update(self, X: Array, y: Array) -> Posterior:
+        """Posterior given all data so far; X must start with the points of the last call."""
+        n = len(X)
+        values = standardise(y, winsorise=self.winsorise)
+        if n > LARGEST_FIT:
+            rows = self._nearest(X, y)
+            X, values = X[rows], values[rows]
+            self.posterior = None
+        due = n >= max(self.fitted + 1, min(self.refit_growth * self.fitted, self.fitted + self.refit_after))
+        if self.theta is None or self.fitted == 0 or due:
+            self._fit(X, values)
+            self.fitted, self.posterior = n, None
+        assert self.theta is not None
+        if self.posterior is None:
+            self.posterior = Posterior.of(KERNELS[self.kernel], self.theta, X, values)
+        else:
+            self.posterior = self.posterior.extended(X[len(self.posterior.X) :], values)
+        return self.posterior
+
+    def _fit(self, X: Array, values: Array) -> None:
+        kernel = KERNELS[self.kernel]
+        prior = PRIORS[self.prior](kernel, X.shape[1])
+        if len(X) > self.fit_points:  # spread evenly over the ranks: good and bad points both count
+            ranks = np.linspace(0, len(X) - 1, self.fit_points).round().astype(np.intp)
+            rows = np.sort(np.argsort(values, kind="stable")[ranks])
+            X, values = X[rows], values[rows]
+        start = prior.start if self.theta is None else self.theta
+        self.theta = fit(kernel, prior, X, values, start, self.pairs, iterations=self.iterations)
+
+    def _nearest(self, X: Array, y: Array) -> Indices:
+        """Rows of the points nearest to the incumbent in the lengthscale metric."""
+        d = X.shape[1]
+        scale = np.exp(-self.theta[:d]) if self.theta is not None else np.ones(d)
+        difference = (X - X[np.argmax(y)]) * scale
+        distance = np.einsum("ij,ij->i", difference, difference)
+        return np.sort(np.argsort(distance, kind="stable")[:NEAREST])
+
+    def state(self) -> State:
+        blocks = [] if self.posterior is None else list(self.posterior.blocks)
+        return {
+            "theta": self.theta,
+            "pairs": [np.stack(pair) for pair in self.pairs],
+            "fitted": self.fitted,
+            "blocks": blocks,
+        }
+
+    def restore(self, state: State, X: Array, y: Array) -> None:
+        """Continue from `state`; X and y are the data at the time it was taken."""
+        self.theta, self.fitted = state["theta"], state["fitted"]
+        self.pairs = [(pair[0], pair[1]) for pair in state["pairs"]]
+        blocks = state["blocks"]
+        self.posterior = None
+        if blocks and self.theta is not None and len(X) <= LARGEST_FIT:
+            known = sum(blocks)
+            values = standardise(y[:known], winsorise=self.winsorise)
+            self.posterior = Posterior.replay(KERNELS[self.kernel], self.theta, X[:known], values, blocks)
+
+
+def fit(
+    kernel: Kernel, prior: Prior, X: Array, values: Array, start: Array, pairs: Pairs, *, iterations: int = 30
+) -> Array:
+    """Most probable parameters, starting from `start`; `start` again if nothing better can be computed."""
+    likelihood = Likelihood(kernel, X, values, prior)
+    theta, value = minimise(likelihood, start, prior.low, prior.high, pairs, iterations=iterations)
+    return theta if value < FAILED else np.clip(start, prior.low, prior.high)

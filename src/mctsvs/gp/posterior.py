@@ -1,0 +1,168 @@
+"""Posterior of a Gaussian process at fixed parameters: prediction, gradients, extension by new points.
+
+A `Posterior` is a value: `extended` returns a new one. Its factor is a Cholesky factor computed for a first block
+of points and extended by later blocks, O(n^2 k) for k points. `blocks` remembers their sizes, so that the same
+factor, rounding included, can be computed again from the data alone: nothing of size n^2 is ever saved.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dtrtrs
+
+from mctsvs.common import Array
+from mctsvs.gp.kernels import Cross, Kernel
+from mctsvs.gp.likelihood import JITTER
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """f | data. `theta` is the kernel's parameters followed by the log noise; y is standardised."""
+
+    kernel: Kernel
+    theta: Array
+    X: Array
+    y: Array
+    factor: Array  # upper triangular U with U'U = K + noise, (n, n), Fortran order
+    weights: Array  # (K + noise)^-1 y
+    jitter: float
+    blocks: tuple[int, ...]
+
+    @cached_property
+    def cross(self) -> Cross:
+        return self.kernel.to(self.theta[:-1], self.X)
+
+    @cached_property
+    def variance(self) -> float:
+        """Prior variance."""
+        return self.kernel.variance(self.theta[:-1])
+
+    @staticmethod
+    def of(kernel: Kernel, theta: Array, X: Array, y: Array) -> Posterior:
+        """Condition on the data; the jitter grows until the matrix can be factorised, so this never fails."""
+        X = np.ascontiguousarray(X)
+        gram, jitter = kernel.bind(X), JITTER
+        K = np.empty((len(X), len(X)))
+        while True:
+            gram.fill(theta[:-1], K)
+            np.fill_diagonal(K, np.diagonal(K) + np.exp(theta[-1]) + jitter)
+            factor, failed = dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
+            if not failed:
+                return Posterior(kernel, theta, X, y, factor, _solve(factor, y), jitter, (len(X),))
+            jitter *= 100.0
+
+    @staticmethod
+    def replay(kernel: Kernel, theta: Array, X: Array, y: Array, blocks: Sequence[int]) -> Posterior:
+        """The posterior reached by `of` on the first block and `extended` by the others, bit for bit."""
+        ends = np.cumsum(blocks)
+        posterior = Posterior.of(kernel, theta, X[: ends[0]], y[: ends[0]])
+        for start, end in itertools.pairwise(ends):
+            posterior = posterior.extended(X[start:end], y[:end])
+        return posterior
+
+    def extended(self, X_new: Array, y: Array) -> Posterior:
+        """With further points; y holds the values of all points, old and new, standardised anew."""
+        n, k = len(self.X), len(X_new)
+        X = np.concatenate([self.X, X_new])
+        if k == 0:
+            return self.with_values(y)
+        cross, _ = self.cross.covariance(X_new)
+        corner, _ = self.kernel.to(self.theta[:-1], X_new).covariance(X_new)
+        np.fill_diagonal(corner, self.variance + np.exp(self.theta[-1]) + self.jitter)
+        side = dtrsm(1.0, self.factor, cross.T, lower=0, trans_a=1)
+        corner -= side.T @ side
+        corner_factor, failed = dpotrf(corner, lower=0, clean=1)
+        if failed:  # duplicates: factorise from scratch with more jitter
+            return Posterior.of(self.kernel, self.theta, X, y)
+        factor = np.zeros((n + k, n + k), order="F")
+        factor[:n, :n], factor[:n, n:], factor[n:, n:] = self.factor, side, corner_factor
+        blocks = (*self.blocks, k)
+        return Posterior(self.kernel, self.theta, X, y, factor, _solve(factor, y), self.jitter, blocks)
+
+    def with_values(self, y: Array) -> Posterior:
+        """The same points with other values, O(n^2)."""
+        weights = _solve(self.factor, y)
+        return Posterior(self.kernel, self.theta, self.X, y, self.factor, weights, self.jitter, self.blocks)
+
+    def predict(self, Z: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at Z, (m,) each."""
+        k, _ = self.cross.covariance(Z)
+        mean = k @ self.weights
+        v = dtrsm(1.0, self.factor, k.T, lower=0, trans_a=1, overwrite_b=1)
+        return mean, self._deviation(np.einsum("ij,ij->j", v, v))
+
+    def predict_with_pull_back(self, Z: Array) -> tuple[Array, Array, Pullback]:
+        """As `predict`, and the map from derivatives in (mean, sd) to derivatives in Z."""
+        k, kept = self.cross.covariance(Z)
+        mean = k @ self.weights
+        v = dtrsm(1.0, self.factor, k.T, lower=0, trans_a=1)
+        sd = self._deviation(np.einsum("ij,ij->j", v, v))
+        v = dtrsm(1.0, self.factor, v, lower=0, overwrite_b=1)  # (K + noise)^-1 k
+        return mean, sd, Pullback(self, Z, kept, v.T, sd)
+
+    def _deviation(self, explained: Array) -> Array:
+        deviation: Array = np.sqrt(np.maximum(self.variance - explained, 1e-12 * self.variance))
+        return deviation
+
+    def sample_path(self, rng: np.random.Generator, size: int = 512) -> SamplePath:
+        """One function drawn from the posterior, as a `SamplePath` that can be evaluated anywhere."""
+        frequencies, phases, amplitudes = self.kernel.features(self.theta[:-1], self.X.shape[1], size, rng)
+        coefficients = amplitudes * rng.standard_normal(len(amplitudes))
+        noise = np.sqrt(np.exp(self.theta[-1]) + self.jitter) * rng.standard_normal(len(self.X))
+        drawn = np.cos(self.X @ frequencies.T + phases) @ coefficients + noise
+        correction = _solve(self.factor, self.y - drawn)
+        return SamplePath(self, frequencies, phases, coefficients, correction)
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """Derivatives of a function of (mean, sd) with respect to the query points, by one product over the data."""
+
+    posterior: Posterior
+    Z: Array
+    kept: Any
+    solved: Array  # (m, n): k (K + noise)^-1
+    sd: Array
+
+    def __call__(self, d_mean: Array, d_sd: Array) -> Array:
+        p = self.posterior
+        C = d_mean[:, None] * p.weights - (d_sd / self.sd)[:, None] * self.solved  # sd = sqrt(v - k A^-1 k')
+        return p.cross.pull_back(self.Z, self.kept, C)
+
+
+@dataclass(frozen=True)
+class SamplePath:
+    """A draw f(z) = prior features(z) + k(z, X) correction: random Fourier features with the exact data update."""
+
+    posterior: Posterior
+    frequencies: Array
+    phases: Array
+    coefficients: Array
+    correction: Array
+
+    def __call__(self, Z: Array) -> Array:
+        k, _ = self.posterior.cross.covariance(Z)
+        value: Array = np.cos(Z @ self.frequencies.T + self.phases) @ self.coefficients + k @ self.correction
+        return value
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
+        cross = self.posterior.cross
+        angle = Z @ self.frequencies.T + self.phases
+        k, kept = cross.covariance(Z)
+        value = np.cos(angle) @ self.coefficients + k @ self.correction
+        gradient = -(np.sin(angle) * self.coefficients) @ self.frequencies
+        C = np.broadcast_to(self.correction, k.shape)
+        return value, gradient + cross.pull_back(Z, kept, C)
+
+
+def _solve(factor: Array, y: Array) -> Array:
+    u, _ = dtrtrs(factor, y, lower=0, trans=1)
+    weights, _ = dtrtrs(factor, u, lower=0)
+    return np.asarray(weights)

@@ -1,0 +1,103 @@
+"""Maximising an acquisition surface over the unit cube."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+
+from mctsvs.common import Array
+
+SOBOL_LIMIT = 21_201  # scipy's direction numbers end there
+RADII = np.array([0.2, 0.05, 0.01])
+SHARES = np.array([1.0, 0.5, 0.2, 0.0])
+
+
+class SurfaceLike(Protocol):
+    """An acquisition function or a drawn sample path."""
+
+    def __call__(self, Z: Array) -> Array: ...
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]: ...
+
+
+def quasi_random(size: int, d: int, rng: np.random.Generator) -> Array:
+    """(size, d) randomly shifted Sobol points; uniform ones beyond the dimension Sobol numbers exist for."""
+    if d > SOBOL_LIMIT:
+        return rng.random((size, d))
+    width = 1 << max(int(d) - 1, 0).bit_length()  # few distinct tables: the first d columns are as good
+    table = _sobol_table(1 << max(int(size) - 1, 0).bit_length(), min(width, SOBOL_LIMIT))
+    points: Array = table[:size, :d] + rng.random(d)
+    points -= points >= 1.0  # a random shift, modulo one, makes every call another set
+    return points
+
+
+@lru_cache(maxsize=8)
+def _sobol_table(size: int, d: int) -> Array:
+    """Sobol points; scrambling them anew for each call would cost more than the model's prediction."""
+    from scipy.stats import qmc  # costs half a second to import, so only where it is needed
+
+    points: Array = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(0)).random(size)
+    return points
+
+
+def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
+    """(size, d) starting points: half global, half around the incumbents.
+
+    The local half moves a random share of an incumbent's coordinates (all, half, a fifth, or one) by normal steps
+    of three radii: in many dimensions moving all of them at once only ever leads away from a good point.
+    """
+    d = incumbents.shape[1]
+    local = size // 2
+    base = incumbents[rng.integers(0, len(incumbents), local)]
+    moved = rng.random((local, d)) < rng.choice(SHARES, local)[:, None]
+    moved[np.arange(local), rng.integers(0, d, local)] = True
+    steps = rng.standard_normal((local, d)) * rng.choice(RADII, local)[:, None]
+    around = np.where(moved, np.clip(base + steps, 0.0, 1.0), base)
+    return np.concatenate([quasi_random(size - local, d, rng), around])
+
+
+def climb(surface: SurfaceLike, start: Array, *, iterations: int = 20) -> tuple[Array, float]:
+    """Gradient ascent (L-BFGS-B) from one point inside the unit cube."""
+
+    def descend(z: Array) -> tuple[float, Array]:
+        value, gradient = surface.value_and_gradient(z[None])
+        return -float(value[0]), -gradient[0]
+
+    d = len(start)
+    found = minimize(
+        descend,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(np.zeros(d), np.ones(d)),
+        options={"maxiter": iterations},
+    )
+    return np.clip(found.x, 0.0, 1.0), -float(found.fun)
+
+
+def maximise(
+    surface: SurfaceLike,
+    incumbents: Array,
+    rng: np.random.Generator,
+    *,
+    size: int = 256,
+    starts: int = 1,
+    iterations: int = 20,
+) -> Array:
+    """(d,) the best point found: climb from the best few of a pool, each start on its own.
+
+    On Levy and Ackley subspaces one start matched sixteen within 0.002 of log EI.
+    """
+    candidates = pool(size, incumbents, rng)
+    values = surface(candidates)
+    order = np.argsort(-values, kind="stable")[:starts]
+    best: Array = candidates[order[0]]
+    best_value = float(values[order[0]])
+    for start in candidates[order]:
+        point, value = climb(surface, start, iterations=iterations)
+        if value > best_value:
+            best, best_value = point, value
+    return best

@@ -1,0 +1,1 @@
+"""Experiments: runs of methods on problems, and what is measured of them."""

@@ -1,0 +1,101 @@
+"""One run of a method on a problem, and its record."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mctsvs.common import Indices, InputError
+from mctsvs.engines import methods
+from mctsvs.optimizer import Optimizer, Trial, check_budget
+from mctsvs.problems import Problem
+
+
+@dataclass
+class Record:
+    """What a run leaves behind; `save` writes it as JSON."""
+
+    problem: str
+    variation: dict[str, Any]  # shuffle, shift, noise and the problem's seed
+    method: str
+    options: dict[str, Any]
+    seed: int
+    budget: int
+    best: float = float("nan")
+    trace: list[float] = field(default_factory=list)  # best so far after each evaluation
+    optimizer_seconds: float = 0.0  # spent in ask and tell
+    wall_seconds: float = 0.0
+    iterations: list[dict[str, Any]] = field(default_factory=list)  # {"variables": [...], "evaluations": n}
+    initial_iterations: int = 0  # the first ones are the initial design's, in which every variable is drawn
+    recall: float | None = None
+    best_x: list[float] = field(default_factory=list)
+    importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
+
+    def save(self, path: Path) -> None:
+        try:
+            path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+        except OSError as error:
+            raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def recall(iterations: list[Indices], active: Indices) -> float:
+    """Mean over iterations t of d*_t / d: the share of the d valid variables among those selected (Table 2)."""
+    shares = [np.isin(active, variables).mean() for variables in iterations]
+    return float(np.mean(shares)) if shares else 0.0
+
+
+def paper_options(method: str, problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with what the paper sets by problem: Dropout's d is the number of variables that matter."""
+    chosen = dict(options)
+    known = methods.options_of(methods.find(method))
+    if "d" in known and problem.active is not None:
+        chosen.setdefault("d", len(problem.active))
+    return chosen
+
+
+def run(
+    problem: Problem,
+    method: str,
+    *,
+    budget: int,
+    seed: int,
+    options: Mapping[str, Any] | None = None,
+    variation: Mapping[str, Any] | None = None,
+    progress: Callable[[Optimizer, Trial], object] | None = None,
+) -> Record:
+    """Optimise `problem` with exactly `budget` evaluations."""
+    check_budget(budget)
+    chosen = paper_options(method, problem, options or {})
+    started = time.perf_counter()
+    opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
+    record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
+    thinking = time.perf_counter() - started
+    subsets: list[Indices] = []
+    noise = np.random.default_rng([opt.seed, 1])
+    for _ in range(budget):
+        before = time.perf_counter()
+        (trial,) = opt.ask()
+        asked = time.perf_counter()
+        value = problem.evaluate(trial.x, noise)
+        evaluated = time.perf_counter()
+        opt.tell(trial, value)
+        thinking += asked - before + time.perf_counter() - evaluated
+        if not subsets or trial.variables is not subsets[-1]:  # a batch shares one array
+            subsets.append(trial.variables)
+            record.iterations.append({"variables": trial.variables.tolist(), "evaluations": 0})
+        record.iterations[-1]["evaluations"] += 1
+        record.trace.append(float(opt.best.value) if opt.best.value is not None else float("nan"))
+        if progress is not None:
+            progress(opt, trial)
+    record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
+    record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
+    record.importance = dict(list(opt.importance().items())[:20])
+    if problem.active is not None:
+        record.recall = recall(subsets, problem.active)
+    return record

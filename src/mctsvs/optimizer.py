@@ -1,0 +1,302 @@
+"""Ask and tell: trial numbers, direction, validation, and the way from the user's units to the unit cube."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.engines import Engine, Observation, methods
+from mctsvs.space import Space
+from mctsvs.tree import Node
+
+DIRECTIONS = ("minimize", "maximize")
+FORMAT = 1  # of Optimizer.state()
+
+
+@dataclass(eq=False)
+class Trial:
+    """A point to evaluate, or evaluated.
+
+    number      0, 1, 2, ... in the order they were asked for
+    x           the point as a vector, one entry per variable (a category as its index)
+    params      the same as a dict: name -> float, int or category
+    variables   positions of the variables the method moved to make this point
+    value       None until told; NaN if the evaluation failed
+    """
+
+    number: int
+    unit: Array = field(repr=False)  # coordinates in the unit cube
+    variables: Indices = field(repr=False)
+    space: Space = field(repr=False)
+    value: float | None = None
+
+    @property
+    def x(self) -> Array:
+        return self.space.decode(self.unit)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.space.params(self.unit)
+
+    @property
+    def failed(self) -> bool:
+        return self.value is not None and math.isnan(self.value)
+
+    @property
+    def argument(self) -> Any:
+        """What an objective is called with: the dict for a space with names, else the vector."""
+        return self.params if self.space.named else self.x
+
+
+class Optimizer:
+    """Decides what to evaluate next.
+
+    >>> opt = Optimizer([(-5, 10)] * 300, direction="minimize", seed=0)
+    >>> for _ in range(600):
+    ...     (trial,) = opt.ask()
+    ...     opt.tell(trial, f(trial.x))
+    >>> opt.best.x, opt.best.value, opt.importance()
+
+    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, Categorical (see `mctsvs.Space`)
+    direction   "minimize" or "maximize"
+    method      a name from `mctsvs methods`; further keyword arguments are that method's options
+    seed        a whole number: the same seed gives the same points in any process. None draws one.
+    """
+
+    def __init__(
+        self,
+        space: Any,
+        *,
+        direction: str = "minimize",
+        method: str = methods.DEFAULT,
+        seed: int | None = 0,
+        **options: Any,
+    ) -> None:
+        if direction not in DIRECTIONS:
+            raise InputError(f"unknown direction {direction!r}: use minimize or maximize")
+        self.space = Space.of(space)
+        self.direction, self.method, self.options = direction, method, dict(options)
+        self.seed = check_seed(seed)
+        self.trials: list[Trial] = []
+        self._best: Trial | None = None
+        self._pending: dict[int, Trial] = {}
+        self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
+
+    def ask(self, n: int = 1) -> list[Trial]:
+        """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account."""
+        if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+            raise InputError(f"cannot ask for {n!r} points: ask for a whole number, 1 or more")
+        waiting = [trial.unit for trial in self._pending.values()]
+        pending = np.array(waiting).reshape(len(waiting), self.space.n_coordinates)
+        asked = []
+        for proposal in self._engine.propose(int(n), pending):
+            unit = self.space.snap(proposal.x)
+            unit.flags.writeable = False
+            trial = Trial(len(self.trials), unit, proposal.variables, self.space)
+            self.trials.append(trial)
+            self._pending[trial.number] = trial
+            asked.append(trial)
+        return asked
+
+    def tell(self, trial: Trial | int, value: float | None) -> None:
+        """The value of a trial, given by itself or by its number. None, NaN and infinities: it failed.
+
+        A failed evaluation is recorded and avoided, never fitted.
+        """
+        trial = self._waiting(trial)
+        trial.value = as_value(value)
+        del self._pending[trial.number]
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        self._engine.absorb([Observation(trial.unit, sign * trial.value, trial.variables)])
+        if not trial.failed and (self._best is None or self._better(trial, self._best)):
+            self._best = trial
+
+    def _waiting(self, trial: Trial | int) -> Trial:
+        number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise InputError(f"cannot tell {trial!r}: give a Trial from ask() or its number")
+        if not 0 <= number < len(self.trials):
+            raise InputError(f"trial {number} was never asked for: the numbers so far end at {len(self.trials) - 1}")
+        known = self.trials[int(number)]
+        if known.value is not None:
+            raise InputError(f"trial {number} was told already, with value {known.value!r}: a trial is told once")
+        if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
+            raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
+        return known
+
+    def _better(self, one: Trial, other: Trial) -> bool:
+        a, b = float(one.value or 0.0), float(other.value or 0.0)
+        return a > b if self.direction == "maximize" else a < b
+
+    @property
+    def best(self) -> Trial:
+        """The best trial told so far (the earliest, if several are equal)."""
+        if self._best is None:
+            raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
+        return self._best
+
+    @property
+    def pending(self) -> list[Trial]:
+        """Trials asked for and not yet told."""
+        return list(self._pending.values())
+
+    def importance(self) -> dict[str, float]:
+        """Name -> score between 0 and 1, most important first; scores do not depend on the objective's scale."""
+        score = self._engine.importance()
+        order = np.argsort(-score, kind="stable")
+        names = self.space.names
+        return {names[i]: float(score[i]) for i in order}
+
+    @property
+    def tree(self) -> Node | None:
+        """The tree of variable groups (variables, value, visits, children), for methods that have one."""
+        return self._engine.tree
+
+    def state(self) -> State:
+        """Everything, as plain numbers, strings and arrays; `Optimizer.restore` goes on from it bit for bit."""
+        return {
+            "format": FORMAT,
+            "space": self.space.to_state(),
+            "direction": self.direction,
+            "method": self.method,
+            "options": dict(self.options),
+            "seed": self.seed,
+            "units": np.array([t.unit for t in self.trials]).reshape(-1, self.space.n_coordinates),
+            "variables": [t.variables for t in self.trials],
+            "values": [t.value for t in self.trials],
+            "told": None if self._best is None else self._best.number,
+            "engine": self._engine.state(),
+        }
+
+    @classmethod
+    def restore(cls, state: State) -> Optimizer:
+        """The optimizer whose `state()` this is."""
+        if state.get("format") != FORMAT:
+            raise InputError(f"the state has format {state.get('format')!r}: this version reads format {FORMAT}")
+        opt = cls(
+            Space.from_state(state["space"]),
+            direction=state["direction"],
+            method=state["method"],
+            seed=state["seed"],
+            **state["options"],
+        )
+        rows = zip(state["units"], state["variables"], state["values"], strict=True)
+        for number, (unit, variables, value) in enumerate(rows):
+            trial = Trial(number, np.array(unit), np.asarray(variables), opt.space, value)
+            opt.trials.append(trial)
+            if value is None:
+                opt._pending[number] = trial
+        if state["told"] is not None:
+            opt._best = opt.trials[state["told"]]
+        opt._engine.restore(state["engine"])
+        return opt
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `minimize` and `maximize` return, named as in scipy."""
+
+    x: Array | dict[str, Any]  # best point: a dict for a space with names, else a vector
+    fun: float  # its value
+    trials: list[Trial] = field(repr=False)
+    importance: dict[str, float] = field(repr=False)  # name -> score, most important first
+    message: str = ""
+
+    @property
+    def nfev(self) -> int:
+        return len(self.trials)
+
+
+def minimize(
+    f: Callable[[Any], float],
+    space: Any,
+    *,
+    budget: int,
+    seed: int | None = 0,
+    method: str = methods.DEFAULT,
+    callback: Callable[[Optimizer, Trial], object] | None = None,
+    **options: Any,
+) -> Result:
+    """Minimise f with exactly `budget` evaluations.
+
+    f gets the point as a vector, or as a dict if `space` is a dict. Returning None, NaN or an infinity marks the
+    evaluation as failed. `callback(optimizer, trial)` runs after each evaluation.
+
+    >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
+    >>> result.x, result.fun, result.importance
+    """
+    return _run(f, space, "minimize", budget, seed, method, callback, options)
+
+
+def maximize(
+    f: Callable[[Any], float],
+    space: Any,
+    *,
+    budget: int,
+    seed: int | None = 0,
+    method: str = methods.DEFAULT,
+    callback: Callable[[Optimizer, Trial], object] | None = None,
+    **options: Any,
+) -> Result:
+    """Maximise f with exactly `budget` evaluations; see `minimize`."""
+    return _run(f, space, "maximize", budget, seed, method, callback, options)
+
+
+def _run(
+    f: Callable[[Any], float],
+    space: Any,
+    direction: str,
+    budget: int,
+    seed: int | None,
+    method: str,
+    callback: Callable[[Optimizer, Trial], object] | None,
+    options: Mapping[str, Any],
+) -> Result:
+    check_budget(budget)
+    opt = Optimizer(space, direction=direction, method=method, seed=seed, **options)
+    for _ in range(budget):
+        (trial,) = opt.ask()
+        opt.tell(trial, f(trial.argument))
+        if callback is not None:
+            callback(opt, trial)
+    if opt._best is None:
+        raise InputError(f"all {budget} evaluations failed: the function returned no finite number")
+    failures = sum(trial.failed for trial in opt.trials)
+    message = f"{budget} evaluations" + (f", {failures} of them failed" if failures else "")
+    return Result(opt.best.argument, float(opt.best.value or 0.0), opt.trials, opt.importance(), message)
+
+
+def check_budget(budget: Any) -> int:
+    if isinstance(budget, bool) or not isinstance(budget, numbers.Integral) or budget < 1:
+        raise InputError(f"a budget of {budget!r} evaluations is not possible: give a whole number, 1 or more")
+    return int(budget)
+
+
+def check_seed(seed: Any) -> int:
+    """The seed, or one drawn from the system's entropy for None; kept, so that the run can be repeated."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        raise InputError(f"seed {seed!r} cannot be used: give a whole number, 0 or more, or None")
+    return int(seed)
+
+
+def as_value(value: Any) -> float:
+    """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
+    if value is None:
+        return math.nan
+    if isinstance(value, str | bytes | bool | complex) or (np.ndim(value) > 0 and np.size(value) != 1):
+        raise InputError(f"the value {value!r} is not a number: tell a float, or None if the evaluation failed")
+    try:
+        number = float(value if np.ndim(value) == 0 else np.asarray(value).item())
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the value {value!r} is not a number: tell a float, or None if the evaluation failed"
+        ) from None
+    return number if math.isfinite(number) else math.nan

@@ -1,0 +1,54 @@
+"""Selectors: which variables to move next. A new one is one file here and one line in `SELECTORS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.select.all import AllVariables
+from mctsvs.select.dropout import Dropout
+from mctsvs.select.mcts import MCTS
+from mctsvs.tree import Node
+
+
+class Selector(Protocol):
+    """Chooses subsets of variables and learns from the values that came of moving them."""
+
+    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        """Subsets to credit the initial design to, with the number of points of each."""
+        ...
+
+    def next(self, rng: np.random.Generator) -> Indices:
+        """The variables to move next; never empty."""
+        ...
+
+    def observe(self, variables: Indices, y: float) -> None:
+        """A point found by moving `variables` has value y."""
+        ...
+
+    def importance(self) -> Array:
+        """(V,) one score per variable in [0, 1], larger for more important ones."""
+        ...
+
+    @property
+    def tree(self) -> Node | None:
+        """The tree of variable groups, for selectors that have one."""
+        ...
+
+    def state(self) -> State: ...
+
+    def restore(self, state: State) -> None: ...
+
+
+SELECTORS: Mapping[str, Any] = {"mcts": MCTS, "dropout": Dropout, "all": AllVariables}
+
+
+def make(name: str, n_variables: int, **options: Any) -> Selector:
+    """The selector of that name for `n_variables` variables."""
+    if name not in SELECTORS:
+        raise InputError(f"unknown selector {name!r}: use one of {', '.join(SELECTORS)}")
+    selector: Selector = SELECTORS[name](n_variables, **options)
+    return selector

@@ -1,0 +1,36 @@
+"""No selection: every variable is moved every time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, State
+
+
+class AllVariables:
+    """Moves all variables: turns a solver into the plain method of its name."""
+
+    def __init__(self, n_variables: int) -> None:
+        self.n_variables = n_variables
+
+    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        return [(np.arange(self.n_variables), points)]
+
+    def next(self, rng: np.random.Generator) -> Indices:
+        return np.arange(self.n_variables)
+
+    def observe(self, variables: Indices, y: float) -> None:
+        """Nothing to choose, nothing to learn."""
+
+    def importance(self) -> Array:
+        return np.full(self.n_variables, 0.5)
+
+    @property
+    def tree(self) -> None:
+        return None
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Nothing was learnt, nothing is restored."""

@@ -1,0 +1,42 @@
+"""Dropout (Li et al., 2017): d variables drawn at random each time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, InputError, State
+
+
+class Dropout:
+    """Moves `d` variables drawn uniformly without replacement.
+
+    The paper sets d to the number of variables that matter, which a user does not know; the default is 20.
+    """
+
+    def __init__(self, n_variables: int, *, d: int | None = None) -> None:
+        if d is not None and d < 1:
+            raise InputError(f"d={d} variables cannot be moved: d must be at least 1")
+        self.n_variables = n_variables
+        self.d = min(20 if d is None else d, n_variables)
+
+    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        return [(np.arange(self.n_variables), points)]
+
+    def next(self, rng: np.random.Generator) -> Indices:
+        return np.sort(rng.choice(self.n_variables, self.d, replace=False))
+
+    def observe(self, variables: Indices, y: float) -> None:
+        """Random choice learns nothing."""
+
+    def importance(self) -> Array:
+        return np.full(self.n_variables, 0.5)
+
+    @property
+    def tree(self) -> None:
+        return None
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Nothing was learnt, nothing is restored."""

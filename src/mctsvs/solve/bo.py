@@ -1,0 +1,136 @@
+"""Bayesian optimisation of the selected variables with a Gaussian process (lines 15 and 16)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mctsvs.common import Array, InputError, State
+from mctsvs.gp import acquisition as acq
+from mctsvs.gp.model import KERNELS, Model
+from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.priors import PRIORS
+from mctsvs.gp.search import SurfaceLike, maximise, quasi_random
+from mctsvs.solve.subspace import Subspace
+
+ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
+SEARCHES = ("gradient", "candidates")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the solver; the defaults are the measured best (docs/design.md)."""
+
+    kernel: str = "matern52"
+    prior: str = "subspace"
+    acquisition: str = "log-ei"
+    acquisition_search: str = "gradient"
+    candidates: int = 1024
+    starts: int = 1
+    fit_points: int = 256
+    fit_iterations: int = 10
+    winsorise: bool = True
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("kernel", tuple(KERNELS)),
+            ("prior", tuple(PRIORS)),
+            ("acquisition", ACQUISITIONS),
+            ("acquisition_search", SEARCHES),
+        ):
+            if getattr(self, name) not in known:
+                raise InputError(f"unknown {name} {getattr(self, name)!r}: use one of {', '.join(known)}")
+        for name in ("candidates", "starts", "fit_points", "fit_iterations"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)} is too small: it must be at least 1")
+
+
+class BayesianOptimisation:
+    """A Gaussian process on the selected variables, and points that maximise an acquisition function.
+
+    acquisition         log-ei (default), ei, ucb (the beta_t of Theorem 4.2), pi, thompson
+    acquisition_search  gradient (default): climb from the best of a pool, one point at a time, every chosen point
+                        entering the model as a bad one before the next is sought (constant liar);
+                        candidates: the paper's, the n best of `candidates` quasi-random points
+    kernel, prior       see `mctsvs.gp.model` and `mctsvs.gp.priors`
+    fit_points          parameters are fitted to at most so many points (spread evenly over the ranks of their
+                        values) in at most `fit_iterations` steps; predictions use all points. A subset's model
+                        serves for a handful of points, so a perfect fit is not worth its price.
+
+    Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
+    but its parameters are never fitted to them.
+    """
+
+    def __init__(self, **options: object) -> None:
+        try:
+            self.settings = Settings(**options)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise InputError(f"solver bo: {error}") from None
+        self.model: Model | None = None
+        self.coordinates: tuple[int, ...] | None = None
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        if len(subspace.history) < 2:
+            return rng.random((n, subspace.dimension))
+        posterior = self._model(subspace).update(subspace.X, subspace.y)
+        lie = float(posterior.y.min())
+        best = float(posterior.y.max())
+        incumbents = subspace.X[subspace.history.best(3)]
+        posterior = _with_lies(posterior, subspace.avoid, lie)
+        if self.settings.acquisition_search == "candidates" and self.settings.acquisition != "thompson":
+            points = quasi_random(self.settings.candidates, subspace.dimension, rng)
+            value = self._surface(posterior, best, subspace, rng)(points)
+            return points[np.argsort(-value, kind="stable")[:n]]
+        chosen: list[Array] = []
+        for _ in range(n):
+            surface = self._surface(posterior, best, subspace, rng)
+            chosen.append(maximise(surface, incumbents, rng, starts=self.settings.starts))
+            if len(chosen) < n and self.settings.acquisition != "thompson":
+                posterior = _with_lies(posterior, chosen[-1][None], lie)
+        return np.array(chosen)
+
+    def _model(self, subspace: Subspace) -> Model:
+        """The model of this subset; another subset starts another one."""
+        key = tuple(subspace.coordinates.tolist())
+        if self.model is None or key != self.coordinates:
+            s = self.settings
+            self.model = Model(
+                kernel=s.kernel,
+                prior=s.prior,
+                winsorise=s.winsorise,
+                fit_points=s.fit_points,
+                iterations=s.fit_iterations,
+            )
+            self.coordinates = key
+        return self.model
+
+    def _surface(self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator) -> SurfaceLike:
+        kind = self.settings.acquisition
+        if kind == "thompson":
+            return posterior.sample_path(rng)
+        if kind == "ucb":
+            t, D = len(subspace.history) + 1, subspace.history.X.shape[1]
+            beta = acq.beta_schedule(t, subspace.dimension, D)
+            return acq.Surface(posterior, acq.upper_confidence_bound(beta))
+        make = {
+            "log-ei": acq.log_expected_improvement,
+            "ei": acq.expected_improvement,
+            "pi": acq.probability_of_improvement,
+        }[kind]
+        return acq.Surface(posterior, make(best))
+
+    def state(self) -> State:
+        return {
+            "coordinates": None if self.coordinates is None else np.array(self.coordinates, dtype=np.intp),
+            "model": None if self.model is None else self.model.state(),
+        }
+
+    def restore(self, state: State, subspace: Subspace | None) -> None:
+        self.model = self.coordinates = None
+        if state["model"] is not None and subspace is not None:
+            self._model(subspace).restore(state["model"], subspace.X, subspace.y)
+
+
+def _with_lies(posterior: Posterior, points: Array, lie: float) -> Posterior:
+    return posterior.extended(points, np.append(posterior.y, np.full(len(points), lie)))

@@ -1,0 +1,41 @@
+"""What a solver sees: the history restricted to the coordinates being moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mctsvs.common import Array, Indices
+from mctsvs.history import History
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """The coordinates being moved and the data so far; columns are copied only when a solver asks for them."""
+
+    history: History
+    coordinates: Indices  # (d,)
+    waiting: Array  # (p, D) points asked for and not yet told
+
+    @property
+    def dimension(self) -> int:
+        return len(self.coordinates)
+
+    @cached_property
+    def X(self) -> Array:
+        """(n, d) points evaluated."""
+        if self.dimension == self.history.X.shape[1]:
+            return self.history.X
+        return self.history.X[:, self.coordinates]
+
+    @property
+    def y(self) -> Array:
+        return self.history.y
+
+    @cached_property
+    def avoid(self) -> Array:
+        """(a, d) points waiting for their value or failed: no reason to propose them again."""
+        points = [*self.history.failures, *self.waiting]
+        return np.array([x[self.coordinates] for x in points]).reshape(len(points), self.dimension)

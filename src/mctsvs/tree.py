@@ -1,0 +1,135 @@
+"""The Monte Carlo tree over groups of variables.
+
+The root holds all variables; a split puts those with an above-average score into the left child and the rest into
+the right one. A node stores its value v and its number of visits n, and children are chosen by
+
+    UCB = v + 2 C_p sqrt(2 log(n_parent) / n)                                                             (Eq. 1)
+
+The authors' published program differs in two places (`variant="authors-program"`): a node's value is the largest
+score among its variables instead of the mean, and sqrt(n_parent) stands in place of log(n_parent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, State
+from mctsvs.history import check_variant
+
+
+@dataclass(eq=False)
+class Node:
+    """A group of variables: A_X, with value v_X and visits n_X."""
+
+    variables: Indices
+    value: float = 0.0
+    visits: int = 0
+    children: tuple[Node, Node] | None = None  # left: important, right: the rest
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.children is None
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Node]]:
+        """All nodes with their depth, parents first, left before right."""
+        yield depth, self
+        for child in self.children or ():
+            yield from child.walk(depth + 1)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'  ' * depth}{len(node.variables)} variables, value {node.value:.4g}, visits {node.visits}"
+            for depth, node in self.walk()
+        )
+
+
+@dataclass
+class Tree:
+    """A tree of nodes and the four operations of Monte Carlo tree search on it."""
+
+    root: Node
+    variant: str = "text"
+    # visits of right children since the tree was made: how often it led to unimportant variables (n_bad)
+    bad: int = field(default=0)
+
+    @classmethod
+    def new(cls, score: Array, variant: str = "text") -> Tree:
+        """Only a root with all variables (lines 4 and 8)."""
+        tree = cls(Node(np.arange(len(score))), check_variant(variant))
+        tree.root.value = tree.value(tree.root, score)
+        return tree
+
+    def value(self, node: Node, score: Array) -> float:
+        """v_X: mean score of the node's variables."""
+        own = score[node.variables]
+        return float(own.max() if self.variant == "authors-program" else own.mean())
+
+    def ucb(self, parent: Node, child: Node, cp: float) -> float:
+        """Eq. 1; a child never visited comes first."""
+        if child.visits == 0:
+            return float("inf")
+        growth = np.sqrt(parent.visits) if self.variant == "authors-program" else np.log(parent.visits)
+        return child.value + 2.0 * cp * float(np.sqrt(2.0 * growth / child.visits))
+
+    def select(self, cp: float, rng: np.random.Generator) -> list[Node]:
+        """Path from the root to the leaf with the larger UCB at each step (line 10); ties are drawn.
+
+        Each step into a right child is counted as bad (line 12).
+        """
+        path = [self.root]
+        while (children := path[-1].children) is not None:
+            left, right = (self.ucb(path[-1], child, cp) for child in children)
+            go_right = bool(rng.integers(2)) if left == right else right > left
+            self.bad += go_right
+            path.append(children[int(go_right)])
+        return path
+
+    def expand(self, leaf: Node, score: Array) -> None:
+        """Split a leaf at its mean score (line 26). Equal scores cannot be told apart: the leaf stays."""
+        own = score[leaf.variables]
+        # rounding must not decide between equal scores, hence the small margin
+        above = own > own.mean() + 1e-9 * (own.max() - own.min())
+        if above.any() and not above.all():
+            children = Node(leaf.variables[above]), Node(leaf.variables[~above])
+            for child in children:
+                child.value = self.value(child, score)
+            leaf.children = children
+
+    def back_propagate(self, path: list[Node], score: Array) -> None:
+        """New values and one more visit for all nodes of the path (line 28).
+
+        Nodes off the path need nothing: their variables were not moved, so their scores did not change.
+        """
+        for node in path:
+            node.value = self.value(node, score)
+            node.visits += 1
+
+    def state(self) -> State:
+        """All nodes in walking order; which of them are leaves gives the shape."""
+        nodes = [node for _, node in self.root.walk()]
+        return {
+            "variant": self.variant,
+            "bad": self.bad,
+            "leaves": np.array([node.is_leaf for node in nodes]),
+            "values": np.array([node.value for node in nodes]),
+            "visits": np.array([node.visits for node in nodes]),
+            "variables": [node.variables for node in nodes],
+        }
+
+    @classmethod
+    def restore(cls, state: State) -> Tree:
+        position = 0
+
+        def build() -> Node:
+            nonlocal position
+            i = position
+            position += 1
+            node = Node(state["variables"][i], float(state["values"][i]), int(state["visits"][i]))
+            if not state["leaves"][i]:
+                node.children = (build(), build())
+            return node
+
+        return cls(build(), state["variant"], state["bad"])
