@@ -28,6 +28,7 @@ class Trial:
     params      the same as a dict: name -> float, int or category
     variables   positions of the variables the method moved to make this point
     value       None until told; NaN if the evaluation failed
+    iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
     """
 
     number: int
@@ -35,6 +36,7 @@ class Trial:
     variables: Indices = field(repr=False)
     space: Space = field(repr=False)
     value: float | None = None
+    iteration: int = 0
 
     @property
     def x(self) -> Array:
@@ -98,7 +100,7 @@ class Optimizer:
         for proposal in self._engine.propose(int(n), pending):
             unit = self.space.snap(proposal.x)
             unit.flags.writeable = False
-            trial = Trial(len(self.trials), unit, proposal.variables, self.space)
+            trial = Trial(len(self.trials), unit, proposal.variables, self.space, None, proposal.iteration)
             self.trials.append(trial)
             self._pending[trial.number] = trial
             asked.append(trial)
@@ -170,6 +172,7 @@ class Optimizer:
             "units": np.array([t.unit for t in self.trials]).reshape(-1, self.space.n_coordinates),
             "variables": [t.variables for t in self.trials],
             "values": [t.value for t in self.trials],
+            "iterations": [t.iteration for t in self.trials],
             "told": None if self._best is None else self._best.number,
             "engine": self._engine.state(),
         }
@@ -186,9 +189,9 @@ class Optimizer:
             seed=state["seed"],
             **state["options"],
         )
-        rows = zip(state["units"], state["variables"], state["values"], strict=True)
-        for number, (unit, variables, value) in enumerate(rows):
-            trial = Trial(number, np.array(unit), np.asarray(variables), opt.space, value)
+        rows = zip(state["units"], state["variables"], state["values"], state["iterations"], strict=True)
+        for number, (unit, variables, value, iteration) in enumerate(rows):
+            trial = Trial(number, np.array(unit), np.asarray(variables), opt.space, value, iteration)
             opt.trials.append(trial)
             if value is None:
                 opt._pending[number] = trial

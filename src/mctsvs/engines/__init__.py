@@ -16,6 +16,7 @@ class Proposal:
 
     x: Array  # (D,) in the unit cube
     variables: Indices
+    iteration: int = 0  # of the selector that chose the variables; 0 for the initial design
 
 
 @dataclass(frozen=True)

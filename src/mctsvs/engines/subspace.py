@@ -72,7 +72,7 @@ class SubspaceEngine:
         else:
             points = self.fill_in(len(values), self.history, self.owner, self.rng)
             points[:, moved] = values
-        return [Proposal(x, variables) for x in points]
+        return [Proposal(x, variables, self.selector.iteration) for x in points]
 
     def _coordinates(self, variables: Indices) -> Indices:
         if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
@@ -96,7 +96,7 @@ class SubspaceEngine:
         return {
             "rng": generator_state(self.rng),
             "history": self.history.state(),
-            "queue": [(p.x.copy(), p.variables.copy()) for p in self.queue],
+            "queue": [(p.x.copy(), p.variables.copy(), p.iteration) for p in self.queue],
             "design": [(variables.copy(), n) for variables, n in self.design],
             "current": None if self.current is None else self.current.copy(),
             "selector": self.selector.state(),
@@ -106,7 +106,7 @@ class SubspaceEngine:
     def restore(self, state: State) -> None:
         self.rng = restore_generator(state["rng"])
         self.history = History.restore(state["history"])
-        self.queue = deque(Proposal(x, variables) for x, variables in state["queue"])
+        self.queue = deque(Proposal(*proposal) for proposal in state["queue"])
         self.design = [(variables, n) for variables, n in state["design"]]
         self.current = state["current"]
         self.selector.restore(state["selector"])

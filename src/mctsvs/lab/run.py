@@ -31,8 +31,8 @@ class Record:
     trace: list[float] = field(default_factory=list)  # best so far after each evaluation
     optimizer_seconds: float = 0.0  # spent in ask and tell
     wall_seconds: float = 0.0
-    iterations: list[dict[str, Any]] = field(default_factory=list)  # {"variables": [...], "evaluations": n}
-    initial_iterations: int = 0  # the first ones are the initial design's, in which every variable is drawn
+    # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
+    iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
     best_x: list[float] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
@@ -45,7 +45,10 @@ class Record:
 
 
 def recall(iterations: list[Indices], active: Indices) -> float:
-    """Mean over iterations t of d*_t / d: the share of the d valid variables among those selected (Table 2)."""
+    """Mean over iterations t of d*_t / d: the share of the d valid variables among those selected (Table 2).
+
+    Selected in an iteration of Algorithm 1 are the variables of its leaf, each of them moved in one of the subsets.
+    """
     shares = [np.isin(active, variables).mean() for variables in iterations]
     return float(np.mean(shares)) if shares else 0.0
 
@@ -76,7 +79,8 @@ def run(
     opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
     thinking = time.perf_counter() - started
-    subsets: list[Indices] = []
+    subsets: dict[int, list[Indices]] = {}  # moved in each iteration
+    counts: dict[int, int] = {}
     noise = np.random.default_rng([opt.seed, 1])
     for _ in range(budget):
         before = time.perf_counter()
@@ -86,16 +90,18 @@ def run(
         evaluated = time.perf_counter()
         opt.tell(trial, value)
         thinking += asked - before + time.perf_counter() - evaluated
-        if not subsets or trial.variables is not subsets[-1]:  # a batch shares one array
-            subsets.append(trial.variables)
-            record.iterations.append({"variables": trial.variables.tolist(), "evaluations": 0})
-        record.iterations[-1]["evaluations"] += 1
+        moved = subsets.setdefault(trial.iteration, [])
+        if not moved or moved[-1] is not trial.variables:  # a batch shares one array
+            moved.append(trial.variables)
+        counts[trial.iteration] = counts.get(trial.iteration, 0) + 1
         record.trace.append(float(opt.best.value) if opt.best.value is not None else float("nan"))
         if progress is not None:
             progress(opt, trial)
     record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
     record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
     record.importance = dict(list(opt.importance().items())[:20])
+    selected = {t: np.unique(np.concatenate(moved)) for t, moved in subsets.items()}
+    record.iterations = [{"variables": v.tolist(), "evaluations": counts[t]} for t, v in selected.items()]
     if problem.active is not None:
-        record.recall = recall(subsets, problem.active)
+        record.recall = recall([v for t, v in selected.items() if t > 0], problem.active)
     return record

@@ -17,6 +17,9 @@ from mctsvs.tree import Node
 class Selector(Protocol):
     """Chooses subsets of variables and learns from the values that came of moving them."""
 
+    iteration: int
+    """Number of the current iteration; several subsets may belong to one."""
+
     def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         """Subsets to credit the initial design to, with the number of points of each."""
         ...

@@ -12,11 +12,13 @@ class AllVariables:
 
     def __init__(self, n_variables: int) -> None:
         self.n_variables = n_variables
+        self.iteration = 0
 
     def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         return [(np.arange(self.n_variables), points)]
 
     def next(self, rng: np.random.Generator) -> Indices:
+        self.iteration += 1
         return np.arange(self.n_variables)
 
     def observe(self, variables: Indices, y: float) -> None:
@@ -30,7 +32,7 @@ class AllVariables:
         return None
 
     def state(self) -> State:
-        return {}
+        return {"iteration": self.iteration}
 
     def restore(self, state: State) -> None:
-        """Nothing was learnt, nothing is restored."""
+        self.iteration = state["iteration"]

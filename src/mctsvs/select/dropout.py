@@ -17,12 +17,14 @@ class Dropout:
         if d is not None and d < 1:
             raise InputError(f"d={d} variables cannot be moved: d must be at least 1")
         self.n_variables = n_variables
+        self.iteration = 0
         self.d = min(20 if d is None else d, n_variables)
 
     def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         return [(np.arange(self.n_variables), points)]
 
     def next(self, rng: np.random.Generator) -> Indices:
+        self.iteration += 1
         return np.sort(rng.choice(self.n_variables, self.d, replace=False))
 
     def observe(self, variables: Indices, y: float) -> None:
@@ -36,7 +38,7 @@ class Dropout:
         return None
 
     def state(self) -> State:
-        return {}
+        return {"iteration": self.iteration}
 
     def restore(self, state: State) -> None:
-        """Nothing was learnt, nothing is restored."""
+        self.iteration = state["iteration"]

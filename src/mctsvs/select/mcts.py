@@ -48,6 +48,7 @@ class MCTS:
         self.bad_limit, self.split_size, self.cp = bad_limit, split_size, cp
         self.variant = check_variant(variant)
         self.information = InformationSet(n_variables, variant)
+        self.iteration = 0
         self.search: Tree | None = None
         self.path: list[Node] = []  # root to the selected leaf X
         self.subsets: list[Indices] = []  # of this iteration, still to be moved
@@ -67,6 +68,7 @@ class MCTS:
         return self.subsets.pop(0)
 
     def _begin_iteration(self, rng: np.random.Generator) -> None:
+        self.iteration += 1  # 6
         if self.search is None or self._is_bad(self.search):  # 4, 7
             self.search = Tree.new(self.information.score, self.variant)  # 8
         cp = EXPLORATION * self.information.spread if self.cp is None else self.cp
@@ -105,6 +107,7 @@ class MCTS:
     def state(self) -> State:
         turns = [int(a.children is not None and a.children[1] is b) for a, b in itertools.pairwise(self.path)]
         return {
+            "iteration": self.iteration,
             "information": self.information.state(),
             "tree": None if self.search is None else self.search.state(),
             "path": turns if self.path else None,
@@ -112,6 +115,7 @@ class MCTS:
         }
 
     def restore(self, state: State) -> None:
+        self.iteration = state["iteration"]
         self.information = InformationSet.restore(state["information"])
         self.search = None if state["tree"] is None else Tree.restore(state["tree"])
         self.path = []

@@ -1,0 +1,115 @@
+"""Quality of the paper's methods on its four synthetic problems, beside the paper's numbers.
+
+    python benchmarks/bars.py [--seeds 10] [--workers 2] [--results results/bars.jsonl]
+
+Every finished run is stored at once; running the command again goes on where it stopped and prints the table.
+600 evaluations each, seeds from 2021 on, one BLAS thread per process.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse
+import json
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mctsvs import problems
+from mctsvs.lab.run import run
+
+BUDGET = 600
+PROBLEMS = ("Levy10_100", "Levy10_300", "Hartmann6_300", "Hartmann6_500")
+CASES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "mcts-vs-bo": ("mcts-vs-bo", {}, PROBLEMS),
+    "mcts-vs-bo, authors-program": ("mcts-vs-bo", {"variant": "authors-program"}, PROBLEMS),
+    "mcts-vs-bo, candidates": ("mcts-vs-bo", {"acquisition_search": "candidates"}, PROBLEMS),
+    "mcts-vs-rs": ("mcts-vs-rs", {}, PROBLEMS),
+    "dropout-bo": ("dropout-bo", {}, PROBLEMS),
+    "bo": ("bo", {}, PROBLEMS),
+    "random": ("random", {}, PROBLEMS),
+}
+PAPER = {  # mean best (Appendix E, 50 runs) and recall (Table 2) of MCTS-VS-BO
+    "Levy10_100": (-2.620, 0.429),
+    "Levy10_300": (-1.506, 0.433),
+    "Hartmann6_300": (3.223, 0.352),
+    "Hartmann6_500": (3.200, 0.350),
+}
+
+
+def job(problem: str, case: str, seed: int) -> dict[str, Any]:
+    method, options, _ = CASES[case]
+    record = run(problems.make(problem), method, budget=BUDGET, seed=seed, options=options)
+    return {
+        "problem": problem,
+        "case": case,
+        "seed": seed,
+        "best": record.best,
+        "recall": record.recall,
+        "seconds": record.optimizer_seconds,
+        "at": {str(n): record.trace[n - 1] for n in (50, 100, 200, 300, 600)},
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: mean, standard error and worst of the best values, recall and optimiser seconds."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[row["problem"], row["case"]].append(row)
+    lines = [
+        "| problem | method | seeds | mean best ± standard error | worst | at 100 | at 200 | recall | seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for problem in PROBLEMS:
+        value, recall = PAPER[problem]
+        lines.append(f"| {problem} | paper's MCTS-VS-BO | 50 | {value:.3f} | | | | {recall:.3f} | |")
+        for case in CASES:
+            group = groups.get((problem, case))
+            if group:
+                best = np.array([row["best"] for row in group])
+                error = best.std(ddof=1) / np.sqrt(len(best)) if len(best) > 1 else float("nan")
+                at100, at200 = (np.mean([row["at"][n] for row in group]) for n in ("100", "200"))
+                recall, seconds = (np.mean([row[key] for row in group]) for key in ("recall", "seconds"))
+                lines.append(
+                    f"| {problem} | {case} | {len(best)} | {best.mean():.3f} ± {error:.3f} | {best.min():.3f} "
+                    f"| {at100:.2f} | {at200:.2f} | {recall:.3f} | {seconds:.1f} |"
+                )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=Path("results/bars.jsonl"))
+    arguments = parser.parse_args()
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    stored = arguments.results.read_text().splitlines() if arguments.results.exists() else []
+    rows = [json.loads(line) for line in stored]
+    done = {(row["problem"], row["case"], row["seed"]) for row in rows}
+    wanted = [
+        (problem, case, seed)
+        for case, (_, _, chosen) in CASES.items()
+        for problem in chosen
+        for seed in range(2021, 2021 + arguments.seeds)
+        if (problem, case, seed) not in done
+    ]
+    with ProcessPoolExecutor(arguments.workers) as pool, arguments.results.open("a") as out:
+        futures = [pool.submit(job, *what) for what in wanted]
+        for count, future in enumerate(as_completed(futures), 1):
+            rows.append(future.result())
+            out.write(json.dumps(rows[-1]) + "\n")
+            out.flush()
+            print(f"{count}/{len(wanted)} {rows[-1]['problem']} {rows[-1]['case']} {rows[-1]['best']:.3f}", flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,332 @@
+"""How fast the library is: against its peers where they do the same thing, against a bar where nobody does.
+
+    python benchmarks/speed.py [likelihood|ask|loop|huge|import|all] [--quick] [--ard]
+
+Each part prints one Markdown table. Every comparison is a ratio from a single run: both sides take turns on the same
+data, so that other work on the machine slows both, and all arithmetic runs on one thread. Peers are optional
+(`pip install scikit-learn botorch`); one that is missing gets a row that says so. Exit status 1: a bar was missed.
+"""
+
+from __future__ import annotations
+
+import os
+
+# read once, when numpy loads its BLAS
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
+import argparse
+import platform
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import scipy
+
+from mctsvs import Optimizer, fill, select
+from mctsvs.common import Array, State
+from mctsvs.engines.subspace import SubspaceEngine
+from mctsvs.gp.acquisition import expected_improvement
+from mctsvs.gp.kernels import Joint
+from mctsvs.gp.likelihood import JITTER, Likelihood
+from mctsvs.gp.search import quasi_random
+from mctsvs.gp.values import standardise
+from mctsvs.history import History
+from mctsvs.problems import Problem, make
+from mctsvs.solve.bo import BayesianOptimisation
+from mctsvs.solve.subspace import Subspace
+
+HEAVY = ("torch", "sklearn", "matplotlib", "optuna", "pandas")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table; `met` is None where there is no bar or no peer."""
+
+    what: str
+    ours: str = "–"
+    theirs: str = "–"
+    ratio: str = "–"
+    bar: str = "–"
+    met: bool | None = None
+
+    def __str__(self) -> str:
+        met = {True: "yes", False: "NO", None: "–"}[self.met]
+        return f"| {self.what} | {self.ours} | {self.theirs} | {self.ratio} | {self.bar} | {met} |"
+
+
+def compared(what: str, ours: float, theirs: float, times: float, note: str = "") -> Row:
+    """Seconds of both sides; the bar is a ratio of at most 1/`times`."""
+    ratio = f"1/{theirs / ours:.1f}"
+    return Row(what, show(ours), show(theirs) + note, ratio, f"<= 1/{times:g}", ours * times <= theirs)
+
+
+def show(spent: float) -> str:
+    return f"{spent:.2f} s" if spent >= 1.0 else f"{1e3 * spent:.2f} ms"
+
+
+def missing(what: str, package: str, times: float) -> Row:
+    return Row(what, theirs=f"not installed (pip install {package})", bar=f"<= 1/{times:g}")
+
+
+def seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def levy_data(n: int, d: int, rng: np.random.Generator) -> tuple[Callable[[Array], float], History]:
+    """Levy on the unit cube of d variables, all of which matter, and n points of it."""
+    problem, history = make(f"Levy{d}_{d}"), History(d)
+    low, high = problem.bounds.T
+
+    def levy(z: Array) -> float:
+        return problem(low + (high - low) * z)
+
+    for z in quasi_random(n, d, rng):
+        history.add(z, levy(z))
+    return levy, history
+
+
+def likelihood(options: argparse.Namespace) -> list[Row]:
+    """One evaluation of the log marginal likelihood and its gradient: n=400, d=20, Matern-5/2, a lengthscale each."""
+    n, d = 400, 20
+    _, history = levy_data(n, d, np.random.default_rng(0))
+    X, y = history.X, standardise(history.y)
+    theta = np.log(np.append(np.linspace(0.5, 1.5, d), [1.3, 1e-3]))  # lengthscales, outputscale, noise
+    ours = Likelihood(Joint("matern52"), X, y)
+    rows = []
+    for package, module, bar in (("scikit-learn", "sklearn", 12), ("botorch", "botorch", 3)):
+        what = f"likelihood and gradient, n={n}, d={d}, against {package}"
+        if find_spec(module) is None:
+            rows.append(missing(what, package, bar))
+            continue
+        peer = (sklearn_likelihood if module == "sklearn" else botorch_likelihood)(X, y, theta)
+        if not np.isclose(peer(), ours(theta)[0], rtol=1e-6):  # the same number, or the comparison means nothing
+            raise RuntimeError(f"{package} computes {peer()}, we compute {ours(theta)[0]}: not the same likelihood")
+        sides: tuple[Callable[[], object], ...] = (lambda: ours(theta), peer)
+        turns = range(5 if options.quick else 25)  # of three calls for each side: a fit makes many in a row
+        times = [[[seconds(call) for _ in range(3)] for call in sides] for _ in turns]
+        mine, its = np.median(times, axis=(0, 2))
+        rows.append(compared(what, float(mine), float(its), bar))
+    return rows
+
+
+def sklearn_regressor(lengthscale: Array | float, **options: Any) -> Any:
+    from sklearn.gaussian_process import GaussianProcessRegressor  # type: ignore[import-untyped]
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel  # type: ignore[import-untyped]
+
+    return GaussianProcessRegressor(ConstantKernel() * Matern(lengthscale, nu=2.5) + WhiteKernel(), **options)
+
+
+def sklearn_likelihood(X: Array, y: Array, theta: Array) -> Callable[[], float]:
+    gp = sklearn_regressor(np.ones(X.shape[1]), alpha=JITTER, optimizer=None).fit(X, y)
+    own_order = np.concatenate([theta[-2:-1], theta[:-2], theta[-1:]])  # outputscale first
+
+    def call() -> float:
+        value, _ = gp.log_marginal_likelihood(own_order, eval_gradient=True, clone_kernel=False)
+        return -float(value)
+
+    return call
+
+
+def botorch_likelihood(X: Array, y: Array, theta: Array) -> Callable[[], float]:
+    import torch  # type: ignore[import-not-found]
+    from botorch.models import SingleTaskGP  # type: ignore[import-not-found]
+    from gpytorch.kernels import MaternKernel, ScaleKernel  # type: ignore[import-not-found]
+    from gpytorch.likelihoods import GaussianLikelihood  # type: ignore[import-not-found]
+    from gpytorch.mlls import ExactMarginalLogLikelihood  # type: ignore[import-not-found]
+
+    torch.set_num_threads(1)
+    n, d = X.shape
+    kernel = ScaleKernel(MaternKernel(nu=2.5, ard_num_dims=d))
+    data = torch.tensor(X), torch.tensor(y)[:, None]
+    model = SingleTaskGP(*data, likelihood=GaussianLikelihood(), covar_module=kernel, outcome_transform=None).double()
+    kernel.base_kernel.lengthscale = torch.tensor(np.exp(theta[:d]))
+    kernel.outputscale, model.likelihood.noise = float(np.exp(theta[d])), float(np.exp(theta[-1])) + JITTER
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    mll.train()
+
+    def call() -> float:
+        mll.zero_grad()
+        loss = -mll(model(*model.train_inputs), model.train_targets)
+        loss.backward()
+        value: float = n * loss.item()
+        return value
+
+    return call
+
+
+def ask(options: argparse.Namespace) -> list[Row]:
+    """One ask of `bo` around n=300, d=20: the mean over consecutive asks, the refits among them included."""
+    d, asks = 20, 6 if options.quick else 30
+    what = f"one ask of bo, n=300, d={d}, against botorch"
+    if find_spec("botorch") is None:
+        return [missing(what, "botorch", 60)]
+    peer_turns = {asks // 2} if options.quick else {5, 15, 25}
+    rng = np.random.default_rng(0)
+    levy, history = levy_data(300 - asks // 2, d, rng)
+    solver, everything, nothing = BayesianOptimisation(), np.arange(d), np.empty((0, d))
+    peer = botorch_ask()
+    peer(history.X[:20], history.y[:20])  # imports at first use are nobody's asking time
+    ours, theirs = [], []
+    for turn in range(asks):
+        if turn in peer_turns:
+            theirs.append(seconds(lambda: peer(history.X, history.y)))
+        started = time.perf_counter()
+        (z,) = solver.propose(1, Subspace(history, everything, nothing), rng)
+        ours.append(time.perf_counter() - started)
+        history.add(z, levy(z))
+    return [compared(what, float(np.mean(ours)), float(np.median(theirs)), 60)]
+
+
+def botorch_ask() -> Callable[[Array, Array], object]:
+    import torch
+    from botorch.acquisition import LogExpectedImprovement  # type: ignore[import-not-found]
+    from botorch.fit import fit_gpytorch_mll  # type: ignore[import-not-found]
+    from botorch.models import SingleTaskGP
+    from botorch.optim import optimize_acqf  # type: ignore[import-not-found]
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+    def call(X: Array, y: Array) -> object:
+        values = torch.tensor(y)[:, None]
+        model = SingleTaskGP(torch.tensor(X), values)  # standardises y, fits a lengthscale per variable
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            cube = torch.tensor([[0.0], [1.0]], dtype=torch.double).repeat(1, X.shape[1])
+            surface = LogExpectedImprovement(model, best_f=values.max())
+            return optimize_acqf(surface, cube, q=1, num_restarts=10, raw_samples=512)
+
+    return call
+
+
+class SklearnSolver:
+    """The paper's solver on scikit-learn: its default fit, then the n best of 1,024 quasi-random points."""
+
+    def __init__(self, *, ard: bool) -> None:
+        self.ard = ard
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        gp = sklearn_regressor(np.ones(subspace.dimension) if self.ard else 1.0, normalize_y=True)
+        candidates = quasi_random(1024, subspace.dimension, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # parameters close to a bound, fits that did not converge
+            mean, sd = gp.fit(subspace.X, subspace.y).predict(candidates, return_std=True)
+        value, _, _ = expected_improvement(float(subspace.y.max()))(mean, np.maximum(sd, 1e-12))
+        return candidates[np.argsort(-value, kind="stable")[:n]]
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State, subspace: Subspace | None) -> None:
+        """Every proposal fits anew."""
+
+
+def step(opt: Optimizer, problem: Problem) -> float:
+    """One evaluation; the seconds of its ask and tell."""
+    started = time.perf_counter()
+    (trial,) = opt.ask()
+    asked = time.perf_counter()
+    value = problem(trial.x)
+    evaluated = time.perf_counter()
+    opt.tell(trial, value)
+    return asked - started + time.perf_counter() - evaluated
+
+
+def loop(options: argparse.Namespace) -> list[Row]:
+    """Optimiser seconds of whole mcts-vs-bo runs on Hartmann6_300: our solver, and scikit-learn's in its place."""
+    problem, budget, seed = make("Hartmann6_300"), 150 if options.quick else 600, 2021
+    what = f"mcts-vs-bo, {problem.name}, {budget} evaluations, against its loop with scikit-learn"
+    if find_spec("sklearn") is None:
+        return [missing(what, "scikit-learn", 8)]
+    ours, theirs = (Optimizer(problem.space, direction=problem.direction, seed=seed) for _ in range(2))
+    sklearn_regressor(1.0)  # imports it: nobody's asking time
+    selector, rng = select.make("mcts", problem.dimension, samples=3), np.random.default_rng(seed)
+    solver, filler = SklearnSolver(ard=options.ard), fill.make("best-k", 20)
+    theirs._engine = SubspaceEngine(theirs.space.offsets, selector, solver, filler, rng)
+    spent = np.array([[step(ours, problem), step(theirs, problem)] for _ in range(budget)]).sum(axis=0)
+    note = f" ({'a lengthscale each' if options.ard else 'one lengthscale'})"
+    best = Row("its best value (no bar: one seed)", f"{ours.best.value:.4f}", f"{theirs.best.value:.4f}")
+    return [compared(what, float(spent[0]), float(spent[1]), 8, note), best]
+
+
+def huge(options: argparse.Namespace) -> list[Row]:
+    """mcts-vs-rs with 100,000 variables: time of an ask and tell, and what a further point costs in memory."""
+    D, points = 100_000, 60 if options.quick else 200
+    problem = make(f"Hartmann6_{D}")
+    opt = Optimizer(problem.space, direction=problem.direction, method="mcts-vs-rs", seed=2021)
+    spent = np.array([step(opt, problem) for _ in range(points)])
+    rows = []
+    for name, value in (("median", np.median(spent)), ("95th percentile", np.quantile(spent, 0.95))):
+        what = f"ask and tell of mcts-vs-rs, D={D:,}, {points} evaluations: {name}"
+        rows.append(Row(what, show(float(value)), bar="<= 50 ms", met=bool(value <= 0.05)))
+    del opt
+    whole, half = growth(D, points), growth(D // 2, points)
+    what = f"growth of peak memory per point / 8 D bytes, {points // 2} to {points} points: D={D:,}, D={D // 2:,}"
+    ratio = whole / half  # 1: proportional to D
+    return [*rows, Row(what, f"{whole:.2f}, {half:.2f}", "–", f"{ratio:.2f}", "1 +- 0.1", abs(ratio - 1.0) <= 0.1)]
+
+
+def growth(D: int, points: int) -> float:
+    """Peak traced memory added by each point of the second half of a run, in units of one vector of D doubles."""
+    problem = make(f"Hartmann6_{D}")
+    tracemalloc.start()
+    opt = Optimizer(problem.space, direction=problem.direction, method="mcts-vs-rs", seed=2021)
+    peaks = []
+    for _ in range(points):
+        step(opt, problem)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    return (peaks[-1] - peaks[points // 2 - 1]) / (points - points // 2) / (8 * D)
+
+
+def importing(options: argparse.Namespace) -> list[Row]:
+    """`import mctsvs` and the first use of `mctsvs.Optimizer`, numpy included, in fresh processes."""
+    script = (
+        "import sys, time; started = time.perf_counter(); import mctsvs; mctsvs.Optimizer; "
+        f"print(time.perf_counter() - started, *[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    times, loaded = [], set()
+    for _ in range(3 if options.quick else 7):
+        spent, *heavy = subprocess.check_output([sys.executable, "-c", script], text=True).split()
+        times.append(float(spent))
+        loaded.update(heavy)
+    median = float(np.median(times))
+    first = Row("import mctsvs; mctsvs.Optimizer", show(median), bar="<= 0.4 s", met=median <= 0.4)
+    names = ", ".join(sorted(loaded)) or "none"
+    return [first, Row(f"of {', '.join(HEAVY)}: loaded with it", names, bar="none", met=not loaded)]
+
+
+PARTS = {"likelihood": likelihood, "ask": ask, "loop": loop, "huge": huge, "import": importing}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Speed of mctsvs, as ratios to its peers.")
+    parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"])
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions: a smoke test, not a measurement")
+    parser.add_argument("--ard", action="store_true", help="loop: the peer fits one lengthscale per variable")
+    given = parser.parse_args()
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, one thread\n")
+    missed = False
+    for name, part in PARTS.items():
+        if given.part not in (name, "all"):
+            continue
+        rows = part(given)
+        missed |= any(row.met is False for row in rows)
+        print(f"### {name}\n\n| what | ours | theirs | ratio | bar | met |\n|---|---|---|---|---|---|")
+        print(*rows, sep="\n", end="\n\n", flush=True)
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

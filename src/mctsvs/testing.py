@@ -1,0 +1,223 @@
+"""The conformance suite: properties every method has, as functions that raise AssertionError.
+
+>>> from mctsvs.testing import check_method
+>>> check_method("mcts-vs-bo")
+
+A method of your own passes them before it is worth a benchmark. Each check is short enough to be read as the
+definition of its property; `CHECKS` lists them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mctsvs.common import Array, InputError
+from mctsvs.optimizer import Optimizer, Trial, minimize
+from mctsvs.space import Categorical, Float, Integer
+
+Options = Mapping[str, Any]
+Objective = Callable[[Array], float | None]
+
+BUDGET = 40
+BOX: list[tuple[float, float]] = [(-3.0, 5.0)] * 12
+MIXED: dict[str, Any] = {
+    "rate": Float(1e-5, 1.0, log=True),
+    "angle": Float(-180.0, 180.0),
+    "layers": Integer(1, 9),
+    "width": Integer(8, 512, log=True),
+    "kind": Categorical(("relu", "tanh", "gelu")),
+}
+
+
+def objective(x: Array) -> float:
+    """A smooth function of two of the variables, on a grid of binary fractions so that 4 f - 8 is exact."""
+    value = (x[1] - 1.0) ** 2 + 2.0 * np.sin(x[3]) + 0.5 * x[1] * x[3]
+    return float(np.round(value * 2.0**20) / 2.0**20)
+
+
+def mixed_objective(params: Mapping[str, Any]) -> float:
+    """Depends on every kind of variable."""
+    bonus = {"relu": 0.0, "tanh": 1.0, "gelu": 0.4}[params["kind"]]
+    return float((np.log10(params["rate"]) + 2.0) ** 2 + abs(params["layers"] - 4) + bonus + params["width"] / 512)
+
+
+def drive(opt: Optimizer, f: Objective, budget: int) -> Array:
+    """(budget, V) points, asked for and told one at a time."""
+    points = []
+    for _ in range(budget):
+        (trial,) = opt.ask()
+        points.append(trial.x)
+        opt.tell(trial, f(trial.x))
+    return np.array(points)
+
+
+def fingerprint(method: str, options: Options, budget: int = BUDGET) -> str:
+    """A digest of the points a method asks for, the same in any process."""
+    points = drive(Optimizer(BOX, method=method, seed=11, **options), objective, budget)
+    return hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()
+
+
+def check_same_seed_same_points(method: str, options: Options) -> None:
+    """1. The same seed gives the same points, in another process too; another seed gives others."""
+    here = fingerprint(method, options)
+    assert here == fingerprint(method, options), "two runs with one seed differ in one process"
+    code = (
+        "import sys, json; from mctsvs.testing import fingerprint;"
+        "print(fingerprint(sys.argv[1], json.loads(sys.argv[2])))"
+    )
+    command = [sys.executable, "-c", code, method, json.dumps(dict(options))]
+    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert here == there, "one seed gives other points in another process"
+    one = drive(Optimizer(BOX, method=method, seed=1, **options), objective, 3)
+    two = drive(Optimizer(BOX, method=method, seed=2, **options), objective, 3)
+    assert not np.array_equal(one, two), "the seed changes nothing"
+
+
+def check_restore_continues(method: str, options: Options) -> None:
+    """2. Save after any tell, restore, go on: the same points as without the interruption."""
+    whole = drive(Optimizer(BOX, method=method, seed=5, **options), objective, BUDGET)
+    opt = Optimizer(BOX, method=method, seed=5, **options)
+    parts = []
+    for _ in range(BUDGET):
+        parts.append(drive(opt, objective, 1))
+        opt = Optimizer.restore(through_plain_data(opt.state()))
+    assert np.array_equal(np.concatenate(parts), whole), "restored runs take another course"
+    assert opt.best.number == int(np.argmin([float(t.value or 0.0) for t in opt.trials])), "the best trial was lost"
+    (waiting,) = opt.ask()
+    again = Optimizer.restore(through_plain_data(opt.state()))
+    assert [t.number for t in again.pending] == [waiting.number], "a trial still to be told was lost"
+
+
+def through_plain_data(state: Any) -> Any:
+    """A deep copy through numbers, strings, lists, dicts and arrays; anything else is refused."""
+    if isinstance(state, dict):
+        assert all(isinstance(key, str) for key in state), f"keys must be strings: {list(state)}"
+        return {key: through_plain_data(value) for key, value in state.items()}
+    if isinstance(state, list | tuple):
+        return [through_plain_data(value) for value in state]
+    if isinstance(state, np.ndarray):
+        assert state.dtype.kind in "fiub", f"arrays must hold numbers, not {state.dtype}"
+        return state.copy()
+    if isinstance(state, np.generic):
+        return state.item()
+    assert state is None or isinstance(state, bool | int | float | str), f"not plain data: {type(state)}"
+    return state
+
+
+def check_affine_change_of_objective(method: str, options: Options) -> None:
+    """3. a f + b with a > 0 in place of f changes nothing but the values."""
+    plain = drive(Optimizer(BOX, method=method, seed=3, **options), objective, BUDGET)
+    scaled = drive(Optimizer(BOX, method=method, seed=3, **options), lambda x: 4.0 * objective(x) - 8.0, BUDGET)
+    mirror = Optimizer(BOX, method=method, seed=3, direction="maximize", **options)
+    mirrored = drive(mirror, lambda x: -objective(x), BUDGET)
+    assert np.array_equal(plain, mirrored), "maximising -f differs from minimising f"
+    assert np.allclose(plain, scaled, rtol=0, atol=1e-6), "the scale of the objective changes the points"
+
+
+def check_points_are_valid(method: str, options: Options) -> None:
+    """4. Every point is inside the bounds, every integer whole, every category a member."""
+    opt = Optimizer(MIXED, method=method, seed=7, **options)
+    for _ in range(BUDGET):
+        (trial,) = opt.ask()
+        values = trial.params
+        assert list(values) == list(MIXED)
+        assert 1e-5 <= values["rate"] <= 1.0
+        assert -180.0 <= values["angle"] <= 180.0
+        assert isinstance(values["layers"], int)
+        assert 1 <= values["layers"] <= 9
+        assert isinstance(values["width"], int)
+        assert 8 <= values["width"] <= 512
+        assert values["kind"] in ("relu", "tanh", "gelu")
+        assert len(trial.variables) >= 1
+        assert set(trial.variables.tolist()) <= set(range(len(MIXED)))
+        opt.tell(trial, mixed_objective(values))
+    box = drive(Optimizer(BOX, method=method, seed=7, **options), objective, BUDGET)
+    assert ((box >= -3.0) & (box <= 5.0)).all(), "a point is outside the bounds"
+
+
+def check_any_order_of_telling(method: str, options: Options) -> None:
+    """5. tell in any order, twice (an error), never (still asks on), with failures among them: nothing is lost."""
+    opt = Optimizer(BOX, method=method, seed=9, **options)
+    rng = np.random.default_rng(0)
+    waiting: list[Trial] = []
+    values: dict[int, float] = {}
+    for step in range(BUDGET):
+        waiting += opt.ask(1 + step % 3)
+        rng.shuffle(waiting)
+        while len(waiting) > 4:
+            trial = waiting.pop()
+            if trial.number % 7 == 3:
+                opt.tell(trial, None if trial.number % 2 else float("nan"))
+            else:
+                values[trial.number] = objective(trial.x)
+                opt.tell(trial.number, values[trial.number])
+            told_twice = False
+            try:
+                opt.tell(trial, 0.0)
+                told_twice = True
+            except InputError:
+                pass
+            assert not told_twice, "a trial was told twice without an error"
+    assert {t.number for t in opt.pending} == {t.number for t in waiting}
+    assert opt.best.value == min(values.values())
+    assert [t.number for t in opt.trials] == list(range(len(opt.trials)))
+    forgotten = Optimizer(BOX, method=method, seed=9, **options)
+    assert len(forgotten.ask(30)) + len(forgotten.ask()) == 31, "asking without telling stopped"
+    failing = Optimizer(BOX, method=method, seed=9, **options)
+    drive(failing, lambda x: None, 25)
+    assert all(t.failed for t in failing.trials)
+
+
+def check_arguments_are_not_written_to(method: str, options: Options) -> None:
+    """6. Arrays given by the caller are never written to, and what was handed out never changes."""
+    bounds = np.array(BOX)
+    before = bounds.copy()
+    opt = Optimizer(bounds, method=method, seed=4, **options)
+    handed: list[tuple[Trial, Array]] = []
+    for _ in range(BUDGET):
+        (trial,) = opt.ask()
+        handed.append((trial, trial.x.copy()))
+        trial.x[:] = 0.0  # a caller may write into its copy
+        value = np.array(objective(handed[-1][1]))
+        opt.tell(trial, value)  # type: ignore[arg-type]
+        assert value == objective(handed[-1][1])
+    assert np.array_equal(bounds, before)
+    assert all(np.array_equal(trial.x, x) for trial, x in handed)
+
+
+def check_budget_is_exact(method: str, options: Options) -> None:
+    """7. Never one evaluation more, never one less."""
+    for budget in (1, 2, 13, 29):
+        calls: list[Array] = []
+
+        def counted(x: Array, calls: list[Array] = calls) -> float:
+            calls.append(x)
+            return objective(x)
+
+        result = minimize(counted, BOX, budget=budget, seed=0, method=method, **options)
+        assert len(calls) == budget == result.nfev
+        assert result.fun == min(objective(x) for x in calls)
+
+
+CHECKS: tuple[Callable[[str, Options], None], ...] = (
+    check_same_seed_same_points,
+    check_restore_continues,
+    check_affine_change_of_objective,
+    check_points_are_valid,
+    check_any_order_of_telling,
+    check_arguments_are_not_written_to,
+    check_budget_is_exact,
+)
+
+
+def check_method(method: str, **options: Any) -> None:
+    """Run all checks on the method of that name with these options."""
+    for check in CHECKS:
+        check(method, options)

@@ -1,0 +1,91 @@
+"""The engine that composes selector, solver and fill-in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mctsvs import Optimizer
+from mctsvs.common import InputError
+from mctsvs.engines import Observation, methods
+from mctsvs.engines.subspace import latin_hypercube
+
+
+def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
+    rng = np.random.default_rng(0)
+    engine = methods.make("mcts-vs-rs", np.arange(31), rng, k=1)
+    nothing = np.empty((0, 30))
+    for _ in range(12):
+        (p,) = engine.propose(1, nothing)
+        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables)])
+    for _ in range(60):
+        best = engine.history.X[engine.history.best(1)[0]].copy()  # type: ignore[attr-defined]
+        fresh = not engine.queue  # type: ignore[attr-defined]
+        (p,) = engine.propose(1, nothing)
+        if fresh:
+            others = np.setdiff1d(np.arange(30), p.variables)
+            assert np.array_equal(p.x[others], best[others])
+        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables)])
+
+
+def test_asking_for_many_gives_the_same_points_as_asking_for_one() -> None:
+    """Within a batch, that is: what is told in between may change the next one."""
+    one = Optimizer([(0, 1)] * 20, method="mcts-vs-bo", seed=3)
+    many = Optimizer([(0, 1)] * 20, method="mcts-vs-bo", seed=3)
+    for _ in range(5):
+        singles = []
+        for _ in range(3):
+            singles += one.ask()
+        triple = many.ask(3)
+        assert all(np.array_equal(a.x, b.x) for a, b in zip(singles, triple, strict=True))
+        for a, b in zip(singles, triple, strict=True):
+            one.tell(a, float(a.x.sum()))
+            many.tell(b, float(b.x.sum()))
+
+
+@pytest.mark.parametrize("method", ["bo", "mcts-vs-bo"])
+def test_waiting_and_failed_points_are_not_proposed_again(method: str) -> None:
+    opt = Optimizer([(0, 1)] * 2, method=method, seed=0, samples=1)
+    trials = opt.ask(12)
+    for trial in trials:
+        opt.tell(trial, float(((trial.x - 0.5) ** 2).sum()))
+    seen = []
+    for step in range(15):
+        (trial,) = opt.ask()
+        seen.append(trial.x)
+        if step % 2:
+            opt.tell(trial, None)
+    distances = [np.linalg.norm(a - b) for i, a in enumerate(seen) for b in seen[:i]]
+    assert min(distances) > 1e-4
+
+
+def test_latin_hypercube() -> None:
+    points = latin_hypercube(7, 5, np.random.default_rng(0))
+    assert (np.sort(np.floor(points * 7), axis=0) == np.arange(7)[:, None]).all()
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(InputError, match=r"'mcts-vs-rs' has no option 'kernel': it has .*cp"):
+        Optimizer([(0, 1)] * 3, method="mcts-vs-rs", kernel="se")
+    with pytest.raises(InputError, match=r"unknown kernel 'rbf': use one of matern52"):
+        Optimizer([(0, 1)] * 3, method="bo", kernel="rbf")
+    with pytest.raises(InputError, match=r"unknown method 'mcts-vs-b0': did you mean 'mcts-vs-bo'"):
+        Optimizer([(0, 1)] * 3, method="mcts-vs-b0")
+    with pytest.raises(InputError, match="samples=0"):
+        Optimizer([(0, 1)] * 3, samples=0)
+    with pytest.raises(InputError, match="d=0"):
+        Optimizer([(0, 1)] * 3, method="dropout-rs", d=0)
+
+
+def test_tree_and_importance_are_shown() -> None:
+    opt = Optimizer([(0, 1)] * 30, method="mcts-vs-rs", seed=0)
+    for _ in range(100):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(trial.x[4]))
+    assert opt.tree is not None
+    assert opt.tree.variables.tolist() == list(range(30))
+    assert "30 variables" in str(opt.tree)
+    scores = list(opt.importance().values())
+    assert scores == sorted(scores, reverse=True)
+    assert (scores[0], scores[-1]) == (1.0, 0.0)
+    assert Optimizer([(0, 1)] * 3, method="bo").tree is None

@@ -1,0 +1,101 @@
+"""Algorithm 1, seen from outside: which subsets come, when the tree is split and made anew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mctsvs.common import InputError
+from mctsvs.select.mcts import MCTS, random_halves
+
+
+def test_initial_design_is_subsets_and_their_complements() -> None:
+    selector = MCTS(50, subset_batches=3, samples=4)
+    design = selector.initial(0, np.random.default_rng(0))
+    assert [n for _, n in design] == [4] * 6
+    for (subset, _), (complement, _) in zip(design[::2], design[1::2], strict=True):
+        assert sorted([*subset, *complement]) == list(range(50))
+
+
+def test_each_iteration_moves_subsets_and_complements_of_one_leaf() -> None:
+    rng = np.random.default_rng(3)
+    selector = MCTS(40)
+    for subset, n in selector.initial(0, rng):
+        for _ in range(n):
+            selector.observe(subset, float(rng.random()))
+    for iteration in range(1, 30):
+        subsets = []
+        for _ in range(2 * selector.subset_batches):
+            subsets.append(selector.next(rng))
+            assert selector.iteration == iteration
+            selector.observe(subsets[-1], float(rng.random()))
+        leaf = sorted(selector.path[-1].variables)
+        assert sorted(np.concatenate(subsets[:2])) == leaf == sorted(np.concatenate(subsets[2:]))
+        before = selector.path[-1]
+        assert before.is_leaf
+        if len(leaf) == 1:
+            break
+
+
+def test_leaves_are_split_only_above_the_split_size() -> None:
+    rng = np.random.default_rng(0)
+    selector = MCTS(30, split_size=10, bad_limit=10**6)
+    for subset, _ in selector.initial(0, rng):
+        selector.observe(subset, float(rng.random()))
+    for _ in range(200):
+        selector.observe(selector.next(rng), float(rng.random()))
+    assert selector.tree is not None
+    inner = [node for _, node in selector.tree.walk() if not node.is_leaf]
+    assert inner
+    assert all(len(node.variables) > 10 for node in inner)
+
+
+@pytest.mark.parametrize(("variant", "longest"), [("text", 6), ("authors-program", 5)])
+def test_a_bad_tree_is_made_anew(variant: str, longest: int) -> None:
+    rng = np.random.default_rng(0)
+    selector = MCTS(64, variant=variant, cp=1e9)  # explores: many right turns
+    for subset, _ in selector.initial(0, rng):
+        selector.observe(subset, float(rng.random()))
+    restarts, bad = 0, []
+    for _ in range(1000):
+        before = selector.search
+        selector.observe(selector.next(rng), float(rng.random()))
+        assert selector.search is not None
+        restarts += before is not None and selector.search is not before
+        if before is not None and selector.search is not before:
+            bad.append(before.bad)
+    assert restarts > 10
+    assert min(bad) == longest  # n_bad > 5 in the text, >= 5 in the authors' program
+
+
+def test_default_exploration_follows_the_spread_of_values() -> None:
+    rng = np.random.default_rng(0)
+    selector = MCTS(20)
+    for subset, n in selector.initial(0, rng):
+        for _ in range(n):
+            selector.observe(subset, float(rng.normal(scale=50)))
+    assert 5 < 0.2 * selector.information.spread < 20
+
+
+def test_random_halves() -> None:
+    rng = np.random.default_rng(0)
+    assert random_halves(np.array([4]), rng) == [np.array([4])]
+    sizes = [len(random_halves(np.arange(100), rng)[0]) for _ in range(200)]
+    # mean of 200 Binomial(100, 1/2) sizes: sd 0.35, so 5 sigma is a false alarm in 6e-7
+    assert abs(np.mean(sizes) - 50) < 1.8
+    assert min(len(part) for _ in range(50) for part in random_halves(np.arange(2), rng)) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"subset_batches": 0}, "subset_batches=0"),
+        ({"split_size": 0}, "split_size=0"),
+        ({"bad_limit": -1}, "bad_limit=-1"),
+        ({"cp": float("nan")}, "cp=nan"),
+        ({"variant": "paper"}, "'paper'"),
+    ],
+)
+def test_bad_options(options: dict[str, float], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        MCTS(10, **options)  # type: ignore[arg-type]

@@ -1,0 +1,46 @@
+"""Every method, by name, has the seven properties of `mctsvs.testing`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mctsvs import testing
+from mctsvs.engines.methods import METHODS
+
+# options whose code path differs from the default's; the authors' program's score is not shift-invariant by its
+# definition, so it is exempt from the third property only
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    ("mcts-vs-bo", {"variant": "authors-program"}),
+    ("mcts-vs-bo", {"acquisition_search": "candidates"}),
+    ("mcts-vs-bo", {"acquisition": "thompson"}),
+    ("mcts-vs-rs", {"fill_in": "average-best-k"}),
+    ("mcts-vs-rs", {"fill_in": "random"}),
+    ("bo", {"acquisition": "ucb"}),
+    ("bo", {"kernel": "joint-additive", "acquisition": "pi"}),
+    ("bo", {"kernel": "se", "prior": "dimension-scaled", "acquisition": "ei"}),
+]
+
+
+def name(value: object) -> str:
+    return getattr(value, "__name__", str(value)).removeprefix("check_")
+
+
+@pytest.mark.parametrize("check", testing.CHECKS, ids=name)
+@pytest.mark.parametrize("method", METHODS)
+def test_method(method: str, check: Any) -> None:
+    check(method, {})
+
+
+CASES = [
+    (method, options, check)
+    for method, options in VARIANTS
+    for check in testing.CHECKS
+    if not ("variant" in options and check is testing.check_affine_change_of_objective)
+]
+
+
+@pytest.mark.parametrize(("method", "options", "check"), CASES, ids=name)
+def test_options(method: str, options: dict[str, Any], check: Any) -> None:
+    check(method, options)

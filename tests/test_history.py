@@ -1,0 +1,76 @@
+"""History and information set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mctsvs.common import Array, Indices, InputError
+from mctsvs.history import History, InformationSet
+
+VALUES = st.floats(-1e3, 1e3)
+
+
+def eq2(pairs: list[tuple[Indices, list[float]]], n_variables: int) -> Array:
+    """Eq. 2 as printed: sums over the whole information set."""
+    total, count = np.zeros(n_variables), np.zeros(n_variables)
+    for subset, values in pairs:
+        g = np.isin(np.arange(n_variables), subset).astype(float)
+        total += sum(values) * g
+        count += len(values) * g
+    return total / count
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, 6), min_size=1), st.lists(VALUES, min_size=1, max_size=4))))
+def test_incremental_score_is_eq2(batches: list[tuple[set[int], list[float]]]) -> None:
+    pairs = [(np.arange(7), [1.0]), *((np.array(sorted(s)), values) for s, values in batches)]
+    information = InformationSet(7)
+    for subset, values in pairs:
+        for y in values:
+            information.add(subset, y)
+    assert np.allclose(information.score, eq2(pairs, 7))
+    everything = [y for _, values in pairs for y in values]
+    assert information.spread == pytest.approx(np.std(everything), abs=1e-6)
+
+
+def test_authors_program_scores_the_best_of_each_distinct_subset() -> None:
+    information = InformationSet(3, "authors-program")
+    for subset, y in (([0, 1], 2.0), ([0, 1], 5.0), ([0, 1], 1.0), ([1, 2], 4.0)):
+        information.add(np.array(subset), y)
+    assert information.score.tolist() == [5.0 / 3.0, (5.0 + 4.0) / 4.0, 4.0]
+
+
+def test_a_variable_never_moved_is_neither_good_nor_bad() -> None:
+    information = InformationSet(3)
+    information.add(np.array([0]), 1.0)
+    information.add(np.array([1]), 3.0)
+    assert information.score.tolist() == [1.0, 3.0, 2.0]
+    assert InformationSet(2).score.tolist() == [0.0, 0.0]
+
+
+def test_unknown_variant() -> None:
+    with pytest.raises(InputError, match=r"'authors'.*text, authors-program"):
+        InformationSet(3, "authors")
+
+
+@given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 70))
+def test_best_rows(values: list[float], k: int) -> None:
+    history = History(2)
+    for i, y in enumerate(values):
+        history.add(np.array([i, 0.0]), y)
+    expected = sorted(range(len(values)), key=lambda i: (-values[i], i))[:k]
+    assert history.best(k).tolist() == expected
+    assert history.X[:, 0].tolist() == list(range(len(values)))
+
+
+def test_failures_are_kept_apart() -> None:
+    history = History(2)
+    history.add(np.array([0.1, 0.2]), 1.0)
+    history.add(np.array([0.3, 0.4]), float("nan"))
+    assert len(history) == 1
+    assert [x.tolist() for x in history.failures] == [[0.3, 0.4]]
+    again = History.restore(history.state())
+    assert again.X.tolist() == history.X.tolist()
+    assert len(again.failures) == 1

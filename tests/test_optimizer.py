@@ -1,0 +1,126 @@
+"""The ask/tell facade, minimize and maximize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mctsvs
+from mctsvs import Categorical, Float, InputError, Integer, Optimizer
+
+
+def test_minimize_finds_the_variables_that_matter() -> None:
+    def f(x: Any) -> float:
+        return float((x[3] - 0.2) ** 2 + (x[17] - 0.9) ** 2)
+
+    result = mctsvs.minimize(f, [(0, 1)] * 40, budget=150, seed=1)
+    assert result.fun == f(result.x) < 1e-3
+    assert result.nfev == len(result.trials) == 150
+    assert set(result.importance) == {f"x{i}" for i in range(40)}
+
+
+def test_maximize_with_names_gets_dicts() -> None:
+    def f(p: dict[str, Any]) -> float:
+        return -abs(p["n"] - 3) - (p["kind"] != "b") - (np.log10(p["rate"]) + 2) ** 2
+
+    space = {"n": Integer(0, 9), "kind": Categorical(("a", "b", "c")), "rate": Float(1e-4, 1, log=True)}
+    result = mctsvs.maximize(f, space, budget=80, seed=0)
+    assert isinstance(result.x, dict)
+    assert (result.x["n"], result.x["kind"]) == (3, "b")
+    assert result.fun > -0.1
+
+
+def test_callback_and_failures() -> None:
+    seen: list[int] = []
+    result = mctsvs.minimize(
+        lambda x: None if x[0] > 0.5 else float(x.sum()),  # type: ignore[arg-type,return-value]
+        [(0, 1)] * 5,
+        budget=40,
+        callback=lambda opt, trial: seen.append(trial.number),
+    )
+    assert seen == list(range(40))
+    assert "failed" in result.message
+    assert result.fun < 2.0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Optimizer([(5, 2)]), "(5"),
+        (lambda: Optimizer([(0, float("nan"))]), "nan"),
+        (lambda: Optimizer([]), "0 variables"),
+        (lambda: Optimizer({}), "0 variables"),
+        (lambda: Optimizer([(0, 1)], direction="up"), "'up'"),
+        (lambda: Optimizer([(0, 1)], method="magic"), "'magic'"),
+        (lambda: Optimizer([(0, 1)], seed=-1), "seed -1"),
+        (lambda: Optimizer([(0, 1)], seed=0.5), "seed 0.5"),  # type: ignore[arg-type]
+        (lambda: Optimizer([(0, 1)]).ask(0), "ask for 0"),
+        (lambda: Optimizer([(0, 1)]).ask(1.5), "1.5"),  # type: ignore[arg-type]
+        (lambda: Optimizer([(0, 1)]).tell(3, 1.0), "trial 3 was never asked for"),
+        (lambda: Optimizer([(0, 1)]).tell("x", 1.0), "'x'"),  # type: ignore[arg-type]
+        (lambda: Optimizer([(0, 1)]).best, "no best trial yet"),
+        (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=0), "budget of 0"),
+        (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=2.5), "budget of 2.5"),  # type: ignore[arg-type]
+        (lambda: mctsvs.minimize(lambda x: float("nan"), [(0, 1)], budget=3), "all 3 evaluations failed"),
+    ],
+)
+def test_bad_input_is_one_sentence(call: Any, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    sentence = str(caught.value)
+    assert words in sentence
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize("value", ["3.1", b"1", True, [1.0, 2.0], object(), 1j])
+def test_a_value_that_is_no_number_is_refused_and_nothing_is_lost(value: Any) -> None:
+    opt = Optimizer([(0, 1)] * 3)
+    (trial,) = opt.ask()
+    with pytest.raises(InputError, match="is not a number"):
+        opt.tell(trial, value)
+    assert opt.pending == [trial]
+    opt.tell(trial, np.float32(1.5))  # type: ignore[arg-type]
+    assert opt.best.value == 1.5
+
+
+def test_trials_are_told_once_and_to_their_own_optimizer() -> None:
+    opt, other = Optimizer([(0, 1)] * 3, seed=1), Optimizer([(0, 1)] * 3, seed=2)
+    (trial,), (stranger,) = opt.ask(), other.ask()
+    with pytest.raises(InputError, match="another optimizer"):
+        opt.tell(stranger, 1.0)
+    opt.tell(trial, 1.0)
+    with pytest.raises(InputError, match=r"told already, with value 1.0"):
+        opt.tell(trial, 2.0)
+
+
+def test_infinite_values_are_failures() -> None:
+    opt = Optimizer([(0, 1)] * 3)
+    for value in (float("inf"), float("-inf"), None):
+        (trial,) = opt.ask()
+        opt.tell(trial, value)
+        assert trial.failed
+    with pytest.raises(InputError, match="no best trial"):
+        _ = opt.best
+
+
+def test_seed_none_draws_one_that_repeats_the_run() -> None:
+    opt = Optimizer([(0, 1)] * 3, seed=None)
+    again = Optimizer([(0, 1)] * 3, seed=opt.seed)
+    assert np.array_equal(opt.ask()[0].x, again.ask()[0].x)
+
+
+def test_state_of_another_format_is_refused() -> None:
+    state = Optimizer([(0, 1)]).state()
+    state["format"] = 99
+    with pytest.raises(InputError, match="format 99"):
+        Optimizer.restore(state)
+
+
+def test_huge_spaces_are_quick() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 100_000, method="mcts-vs-rs", seed=0)
+    for _ in range(20):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(trial.x[:5].sum()))
+    assert trial.x.shape == (100_000,)
