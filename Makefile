@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint types layers check bars speed clean
+.PHONY: demo test lint types layers check bars speed golden clean
 
 demo: .stamp/core
 	$(BIN)/mctsvs run Hartmann6_300 --method mcts-vs-bo --budget 300 --seed 2021
@@ -53,3 +53,7 @@ $(VENV):
 
 clean:
 	rm -rf $(VENV) .stamp build dist src/*.egg-info
+
+# the only way golden traces change; commit the file with the change that caused it
+golden: .stamp/test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/test_golden.py --write

@@ -149,7 +149,10 @@ class Optimizer:
         return list(self._pending.values())
 
     def importance(self) -> dict[str, float]:
-        """Name -> score between 0 and 1, most important first; scores do not depend on the objective's scale."""
+        """Name -> score between 0 and 1, most important first; scores do not depend on the objective's scale.
+
+        Computed when called, from all evaluations so far; see `mctsvs.gp.relevance` for what a score means.
+        """
         score = self._engine.importance()
         order = np.argsort(-score, kind="stable")
         names = self.space.names

@@ -87,5 +87,6 @@ def test_tree_and_importance_are_shown() -> None:
     assert "30 variables" in str(opt.tree)
     scores = list(opt.importance().values())
     assert scores == sorted(scores, reverse=True)
-    assert (scores[0], scores[-1]) == (1.0, 0.0)
+    assert next(iter(opt.importance().items())) == ("x4", 1.0)
+    assert scores[1] < 0.2
     assert Optimizer([(0, 1)] * 3, method="bo").tree is None

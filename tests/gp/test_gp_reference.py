@@ -80,7 +80,7 @@ def test_joint_additive_agrees_with_dense_numpy(n: int, d: int) -> None:
     noise = 1e-3
 
     def covariance(A: Array, B: Array) -> Array:
-        first = np.exp(joint[d]) * radial(A, B, np.exp(joint[:d]), "se")
+        first: Array = np.exp(joint[d]) * radial(A, B, np.exp(joint[:d]), "se")
         second: Array = np.exp(other[d]) * additive(A, B, np.exp(other[:d]), "se")
         return first + second
 
@@ -100,9 +100,7 @@ def test_additive_alone_agrees_with_dense_numpy(kind: str) -> None:
     X, y, Z, theta = data(20, 5)
     lengthscales, scale = np.exp(theta[:5]), float(np.exp(theta[5]))
     K = scale * additive(X, X, lengthscales, kind)
-    evidence, expected_mean, expected_sd = dense(
-        K, scale * additive(Z, X, lengthscales, kind), scale, y, 1e-2 + JITTER
-    )
+    evidence, expected_mean, expected_sd = dense(K, scale * additive(Z, X, lengthscales, kind), scale, y, 1e-2 + JITTER)
     kernel = Additive("matern52" if kind == "matern52" else "se")
     full = np.append(theta, np.log(1e-2))
     assert -Likelihood(kernel, X, y)(full)[0] == pytest.approx(evidence, rel=1e-8)

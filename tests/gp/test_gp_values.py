@@ -28,7 +28,9 @@ def test_powers_of_two_change_nothing_at_all(y: Array, power: int, winsorise: bo
 def test_affine_maps_change_at_most_the_last_grid_step(y: Array, a: float, b: float, winsorise: bool) -> None:
     changed = a * y + b
     # rounding of the offset is visible in units of the spread; where it could reach the grid, nothing is promised
-    spread = min(float(y.std()) / max(1.0, float(np.abs(y).max())), float(changed.std()) / float(np.abs(changed).max() + 1e-300))
+    spread = min(
+        float(y.std()) / max(1.0, float(np.abs(y).max())), float(changed.std()) / float(np.abs(changed).max() + 1e-300)
+    )
     assume(spread > 1e-2)
     one, two = standardise(y, winsorise=False), standardise(changed, winsorise=False)
     assert np.abs(one - two).max() <= GRID
@@ -117,7 +119,12 @@ def test_winsorising_leaves_clean_data_alone() -> None:
     assert np.array_equal(np.argsort(standardise(y)), np.argsort(y))
 
 
-@pytest.mark.parametrize("outlier", [-1e4, -1e12, -np.inf])
+FLATTENED = pytest.mark.xfail(reason="scaled by the outlier before it is pulled in: the spread falls under 1e-12")
+
+
+@pytest.mark.parametrize(
+    "outlier", [-1e4, -np.inf, pytest.param(-1e12, marks=FLATTENED), pytest.param(-1e300, marks=FLATTENED)]
+)
 def test_winsorising_pulls_low_outliers_to_the_fence(outlier: float) -> None:
     y = np.random.default_rng(3).uniform(0.0, 1.0, 60)
     y[:3] = [outlier, outlier, -1e4]
@@ -125,8 +132,7 @@ def test_winsorising_pulls_low_outliers_to_the_fence(outlier: float) -> None:
     first, third = np.quantile(y, [0.25, 0.75])
     fence = first - 1.5 * (third - first)
     expected = np.maximum(y, fence)
-    # at 1e12 the values themselves lose digits on the way: 1 / 1e12 of 1e-16
-    np.testing.assert_allclose(values, (expected - expected.mean()) / expected.std(), atol=1e-3)
+    np.testing.assert_allclose(values, (expected - expected.mean()) / expected.std(), atol=1e-9)
     assert values[0] == values[1] == values[2] == values.min()
     assert np.array_equal(np.argsort(values[3:]), np.argsort(y[3:]))
     assert float(values[3:].std()) > 0.3  # without it: below 1e-3

@@ -21,7 +21,8 @@ from mctsvs.engines import methods
 from mctsvs.lab.run import Record, run
 from mctsvs.optimizer import Optimizer, Trial, check_budget
 
-SHOWN = 10  # variables listed after a run
+SHOWN = 12  # variables listed after a run
+NOTABLE = 0.02  # those at least this important, relative to the most important one
 
 
 class Parser(argparse.ArgumentParser):
@@ -141,12 +142,11 @@ def summarise(problem: problems.Problem, record: Record) -> None:
     ]
     if record.recall is not None:
         rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
-    top = list(record.importance)[:SHOWN]
-    if len(set(record.importance.values())) > 1:
-        truth = set() if problem.active is None else set(problem.active.tolist())
-        marks = [f"{name}*" if name[1:].isdigit() and int(name[1:]) in truth else name for name in top]
-        note = "   (* matters)" if truth else ""
-        rows.append(("variables found", " ".join(marks) + note))
+    found = [name for name, score in record.importance.items() if score >= NOTABLE][:SHOWN]
+    if found:
+        truth = set() if problem.active is None else {f"x{i}" for i in problem.active}
+        marked = [f"{name}*" if name in truth else name for name in found]
+        rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
     for label, text in rows:
         print(f"{label:<16}{text}")
 

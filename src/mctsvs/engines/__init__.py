@@ -43,7 +43,7 @@ class Engine(Protocol):
     def absorb(self, batch: Sequence[Observation]) -> None: ...
 
     def importance(self) -> Array:
-        """(V,) one score per variable in [0, 1]."""
+        """(V,) one score per variable in [0, 1], 1 for the most important; all 0 while nothing can be told."""
         ...
 
     @property

@@ -69,10 +69,8 @@ class Model:
     def _fit(self, X: Array, values: Array) -> None:
         kernel = KERNELS[self.kernel]
         prior = PRIORS[self.prior](kernel, X.shape[1])
-        if len(X) > self.fit_points:  # spread evenly over the ranks: good and bad points both count
-            ranks = np.linspace(0, len(X) - 1, self.fit_points).round().astype(np.intp)
-            rows = np.sort(np.argsort(values, kind="stable")[ranks])
-            X, values = X[rows], values[rows]
+        rows = spread_by_rank(values, self.fit_points)
+        X, values = X[rows], values[rows]
         start = prior.start if self.theta is None else self.theta
         self.theta = fit(kernel, prior, X, values, start, self.pairs, iterations=self.iterations)
 
@@ -112,3 +110,12 @@ def fit(
     likelihood = Likelihood(kernel, X, values, prior)
     theta, value = minimise(likelihood, start, prior.low, prior.high, pairs, iterations=iterations)
     return theta if value < FAILED else np.clip(start, prior.low, prior.high)
+
+
+def spread_by_rank(values: Array, most: int) -> Indices:
+    """Rows of at most so many points, spread evenly over the ranks of their values: good and bad ones both count."""
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    ranks = np.linspace(0, n - 1, most).round().astype(np.intp)
+    return np.sort(np.argsort(values, kind="stable")[ranks])

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Indices, InputError, State
 from mctsvs.select.all import AllVariables
 from mctsvs.select.dropout import Dropout
 from mctsvs.select.mcts import MCTS
@@ -30,10 +30,6 @@ class Selector(Protocol):
 
     def observe(self, variables: Indices, y: float) -> None:
         """A point found by moving `variables` has value y."""
-        ...
-
-    def importance(self) -> Array:
-        """(V,) one score per variable in [0, 1], larger for more important ones."""
         ...
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import Indices, State
 
 
 class AllVariables:
@@ -23,9 +23,6 @@ class AllVariables:
 
     def observe(self, variables: Indices, y: float) -> None:
         """Nothing to choose, nothing to learn."""
-
-    def importance(self) -> Array:
-        return np.full(self.n_variables, 0.5)
 
     @property
     def tree(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Indices, InputError, State
 
 
 class Dropout:
@@ -29,9 +29,6 @@ class Dropout:
 
     def observe(self, variables: Indices, y: float) -> None:
         """Random choice learns nothing."""
-
-    def importance(self) -> Array:
-        return np.full(self.n_variables, 0.5)
 
     @property
     def tree(self) -> None:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Indices, InputError, State
 from mctsvs.history import InformationSet, check_variant
 from mctsvs.tree import Node, Tree
 
@@ -92,13 +92,6 @@ class MCTS:
     def _is_bad(self, tree: Tree) -> bool:
         """n_bad > N_bad (line 7); the authors' program starts anew one visit earlier."""
         return tree.bad >= self.bad_limit if self.variant == "authors-program" else tree.bad > self.bad_limit
-
-    def importance(self) -> Array:
-        """The variable score (Eq. 2), moved to [0, 1]."""
-        score = self.information.score
-        low, high = score.min(), score.max()
-        scaled: Array = (score - low) / (high - low) if high > low else np.zeros_like(score)
-        return scaled
 
     @property
     def tree(self) -> Node | None:
