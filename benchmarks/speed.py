@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -113,8 +113,8 @@ def likelihood(options: argparse.Namespace) -> list[Row]:
         sides: tuple[Callable[[], object], ...] = (lambda: ours(theta), peer)
         turns = range(5 if options.quick else 25)  # of three calls for each side: a fit makes many in a row
         times = [[[seconds(call) for _ in range(3)] for call in sides] for _ in turns]
-        mine, its = np.median(times, axis=(0, 2))
-        rows.append(compared(what, float(mine), float(its), bar))
+        mine, its = np.median(times, axis=(0, 2)).tolist()
+        rows.append(compared(what, mine, its, bar))
     return rows
 
 
@@ -190,6 +190,7 @@ def botorch_ask() -> Callable[[Array, Array], object]:
     from botorch.acquisition import LogExpectedImprovement  # type: ignore[import-not-found]
     from botorch.fit import fit_gpytorch_mll  # type: ignore[import-not-found]
     from botorch.models import SingleTaskGP
+    from botorch.models.utils import gpytorch_modules  # type: ignore[import-not-found]
     from botorch.optim import optimize_acqf  # type: ignore[import-not-found]
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
@@ -198,7 +199,8 @@ def botorch_ask() -> Callable[[Array, Array], object]:
 
     def call(X: Array, y: Array) -> object:
         values = torch.tensor(y)[:, None]
-        model = SingleTaskGP(torch.tensor(X), values)  # standardises y, fits a lengthscale per variable
+        kernel = gpytorch_modules.get_matern_kernel_with_gamma_prior(X.shape[1])  # ours; faster than its default
+        model = SingleTaskGP(torch.tensor(X), values, covar_module=kernel)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
@@ -211,6 +213,8 @@ def botorch_ask() -> Callable[[Array, Array], object]:
 
 class SklearnSolver:
     """The paper's solver on scikit-learn: its default fit, then the n best of 1,024 quasi-random points."""
+
+    options: ClassVar[tuple[str, ...]] = ("ard",)
 
     def __init__(self, *, ard: bool) -> None:
         self.ard = ard
@@ -302,8 +306,7 @@ def importing(options: argparse.Namespace) -> list[Row]:
         loaded.update(heavy)
     median = float(np.median(times))
     first = Row("import mctsvs; mctsvs.Optimizer", show(median), bar="<= 0.4 s", met=median <= 0.4)
-    names = ", ".join(sorted(loaded)) or "none"
-    return [first, Row(f"of {', '.join(HEAVY)}: loaded with it", names, bar="none", met=not loaded)]
+    return [first, Row(f"of {', '.join(HEAVY)}: loaded", " ".join(loaded) or "none", bar="none", met=not loaded)]
 
 
 PARTS = {"likelihood": likelihood, "ask": ask, "loop": loop, "huge": huge, "import": importing}
@@ -322,7 +325,7 @@ def main() -> int:
         missed |= any(row.met is False for row in rows)
         print(f"### {name}\n\n| what | ours | theirs | ratio | bar | met |\n|---|---|---|---|---|---|")
         print(*rows, sep="\n", end="\n\n", flush=True)
-    return int(missed)
+    return int(missed and not given.quick)  # the bars are for full runs
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def test_minimize_finds_the_variables_that_matter() -> None:
 
 def test_maximize_with_names_gets_dicts() -> None:
     def f(p: dict[str, Any]) -> float:
-        return -abs(p["n"] - 3) - (p["kind"] != "b") - (np.log10(p["rate"]) + 2) ** 2
+        return float(-abs(p["n"] - 3) - (p["kind"] != "b") - (np.log10(p["rate"]) + 2) ** 2)
 
     space = {"n": Integer(0, 9), "kind": Categorical(("a", "b", "c")), "rate": Float(1e-4, 1, log=True)}
     result = mctsvs.maximize(f, space, budget=80, seed=0)

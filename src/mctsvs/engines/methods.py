@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from mctsvs import fill, select, solve
 from mctsvs.common import Indices, InputError
 from mctsvs.engines import Engine
 from mctsvs.engines.subspace import SubspaceEngine
-from mctsvs.solve.bo import Settings
 
 DEFAULT = "mcts-vs-bo"
 MCTS_VS = "Song et al., NeurIPS 2022"
@@ -46,15 +45,6 @@ METHODS: Mapping[str, Method] = _table(
     Method("random", "random search over all variables", "Bergstra and Bengio, 2012", "all", "random"),
 )
 
-SELECTOR_OPTIONS = {
-    "mcts": ("subset_batches", "bad_limit", "split_size", "cp", "variant"),
-    "dropout": ("d",),
-    "all": (),
-}
-SOLVER_OPTIONS = {
-    "random": (),
-    "bo": tuple(f.name for f in fields(Settings)),
-}
 ENGINE_OPTIONS = ("samples", "initial_points", "fill_in", "k")
 
 
@@ -69,7 +59,8 @@ def find(name: str) -> Method:
 
 def options_of(method: Method) -> tuple[str, ...]:
     """Names of the options a method takes."""
-    return (*SELECTOR_OPTIONS[method.selector], *SOLVER_OPTIONS[method.solver], *ENGINE_OPTIONS)
+    parts = (select.find(method.selector).options, solve.find(method.solver).options, ENGINE_OPTIONS)
+    return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
@@ -84,16 +75,11 @@ def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) 
     def take(names: tuple[str, ...]) -> dict[str, Any]:
         return {key: options[key] for key in names if key in options}
 
-    samples = options.get("samples", 3)
-    selected = take(SELECTOR_OPTIONS[method.selector])
-    if method.selector == "mcts":
-        selected["samples"] = samples
     return SubspaceEngine(
         offsets,
-        select.make(method.selector, len(offsets) - 1, **selected),
-        solve.make(method.solver, **take(SOLVER_OPTIONS[method.solver])),
+        select.make(method.selector, len(offsets) - 1, **take(select.find(method.selector).options)),
+        solve.make(method.solver, **take(solve.find(method.solver).options)),
         fill.make(options.get("fill_in", "best-k"), options.get("k", 20)),
         rng,
-        samples=samples,
-        initial_points=options.get("initial_points", 12),
+        **take(("samples", "initial_points")),
     )

@@ -10,7 +10,6 @@ import numpy as np
 from mctsvs.common import Array, Indices, InputError, State, generator_state, restore_generator
 from mctsvs.engines import Observation, Proposal
 from mctsvs.fill import FillIn
-from mctsvs.gp.relevance import relevance
 from mctsvs.history import History
 from mctsvs.select import Selector
 from mctsvs.solve import Solver
@@ -87,6 +86,8 @@ class SubspaceEngine:
                 self.selector.observe(observation.variables, observation.y)
 
     def importance(self) -> Array:
+        from mctsvs.gp.relevance import relevance  # linear algebra that not every method needs
+
         by_coordinate = relevance(self.history.X, self.history.y)
         return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
 

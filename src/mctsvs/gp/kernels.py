@@ -229,6 +229,9 @@ class Additive:
 
     def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         frequencies, phases, amplitudes = Joint(self.radial).features(theta, d, size, rng)
+        if size < d:  # too few for every variable to have its own: draw them, right in the mean
+            one = rng.integers(0, d, size)[:, None] == np.arange(d)
+            return frequencies * one, phases, amplitudes
         one = np.arange(size)[:, None] % d == np.arange(d)  # every feature looks at a single variable
         share = one.sum(axis=0)[np.arange(size) % d]
         return frequencies * one, phases, amplitudes * np.sqrt(size / (d * share))

@@ -12,9 +12,10 @@ import numpy as np
 
 from mctsvs.common import Array, Indices, State
 from mctsvs.gp.kernels import Joint, Kernel, joint_additive
-from mctsvs.gp.likelihood import FAILED, Likelihood, Pairs, minimise
+from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
+from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.gp.values import standardise
 
 KERNELS: dict[str, Kernel] = {
@@ -52,10 +53,11 @@ class Model:
         n = len(X)
         values = standardise(y, winsorise=self.winsorise)
         if n > LARGEST_FIT:
-            rows = self._nearest(X, y)
+            rows = self._nearest(X, values)
             X, values = X[rows], values[rows]
             self.posterior = None
-        due = n >= max(self.fitted + 1, min(self.refit_growth * self.fitted, self.fitted + self.refit_after))
+        growth = min(self.refit_growth * self.fitted - 1e-9, self.fitted + self.refit_after)  # 1.1 * 100 > 110
+        due = n >= max(self.fitted + 1, growth)
         if self.theta is None or self.fitted == 0 or due:
             self._fit(X, values)
             self.fitted, self.posterior = n, None
@@ -74,11 +76,11 @@ class Model:
         start = prior.start if self.theta is None else self.theta
         self.theta = fit(kernel, prior, X, values, start, self.pairs, iterations=self.iterations)
 
-    def _nearest(self, X: Array, y: Array) -> Indices:
+    def _nearest(self, X: Array, values: Array) -> Indices:
         """Rows of the points nearest to the incumbent in the lengthscale metric."""
         d = X.shape[1]
         scale = np.exp(-self.theta[:d]) if self.theta is not None else np.ones(d)
-        difference = (X - X[np.argmax(y)]) * scale
+        difference = (X - X[np.argmax(values)]) * scale
         distance = np.einsum("ij,ij->i", difference, difference)
         return np.sort(np.argsort(distance, kind="stable")[:NEAREST])
 

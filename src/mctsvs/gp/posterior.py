@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dtrsm, dtrsv
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from mctsvs.common import Array
@@ -102,9 +102,14 @@ class Posterior:
         """As `predict`, and the map from derivatives in (mean, sd) to derivatives in Z."""
         k, kept = self.cross.covariance(Z)
         mean = k @ self.weights
-        v = dtrsm(1.0, self.factor, k.T, lower=0, trans_a=1)
-        sd = self._deviation(np.einsum("ij,ij->j", v, v))
-        v = dtrsm(1.0, self.factor, v, lower=0, overwrite_b=1)  # (K + noise)^-1 k
+        if len(Z) == 1:  # a climb's query: the vector routine takes a third of the time
+            v = dtrsv(self.factor, k[0], lower=0, trans=1)[:, None]
+            sd = self._deviation(np.einsum("ij,ij->j", v, v))
+            v = dtrsv(self.factor, v[:, 0], lower=0, overwrite_x=1)[:, None]
+        else:
+            v = dtrsm(1.0, self.factor, k.T, lower=0, trans_a=1)
+            sd = self._deviation(np.einsum("ij,ij->j", v, v))
+            v = dtrsm(1.0, self.factor, v, lower=0, overwrite_b=1)  # (K + noise)^-1 k
         return mean, sd, Pullback(self, Z, kept, v.T, sd)
 
     def _deviation(self, explained: Array) -> Array:

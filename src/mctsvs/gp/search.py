@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from mctsvs.common import Array
+from mctsvs.gp.quasi_newton import minimise
 
 SOBOL_LIMIT = 21_201  # scipy's direction numbers end there
 RADII = np.array([0.2, 0.05, 0.01])
@@ -34,7 +34,7 @@ def quasi_random(size: int, d: int, rng: np.random.Generator) -> Array:
     return points
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _sobol_table(size: int, d: int) -> Array:
     """Sobol points; scrambling them anew for each call would cost more than the model's prediction."""
     from scipy.stats import qmc  # costs half a second to import, so only where it is needed
@@ -60,22 +60,26 @@ def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
 
 
 def climb(surface: SurfaceLike, start: Array, *, iterations: int = 20) -> tuple[Array, float]:
-    """Gradient ascent (L-BFGS-B) from one point inside the unit cube."""
+    """Quasi-Newton ascent from one point inside the unit cube."""
 
     def descend(z: Array) -> tuple[float, Array]:
         value, gradient = surface.value_and_gradient(z[None])
         return -float(value[0]), -gradient[0]
 
-    d = len(start)
-    found = minimize(
+    zeros, ones = np.zeros(len(start)), np.ones(len(start))
+    point, value = minimise(
         descend,
         start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(np.zeros(d), np.ones(d)),
-        options={"maxiter": iterations},
+        zeros,
+        ones,
+        [],
+        iterations=iterations,
+        tolerance=1e-3,
+        memory=6,
+        first_step=0.05,
+        longest_step=0.3,
     )
-    return np.clip(found.x, 0.0, 1.0), -float(found.fun)
+    return point, -value
 
 
 def maximise(

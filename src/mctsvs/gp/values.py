@@ -29,6 +29,7 @@ def standardise(y: Array, *, winsorise: bool = True) -> Array:
         fence = first - 1.5 * (third - first)
         if third > first:
             z = np.maximum(z, fence)
+            z = z / np.abs(z).max()  # the outlier set the scale; without it the rest would look constant
     mean, sd = z.mean(), z.std()
     if sd <= 1e-12 * max(1.0, abs(mean)):
         return np.zeros(len(y))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -17,8 +17,13 @@ from mctsvs.tree import Node
 class Selector(Protocol):
     """Chooses subsets of variables and learns from the values that came of moving them."""
 
+    options: ClassVar[tuple[str, ...]]
+    """Names of the keyword arguments the selector takes."""
+
     iteration: int
     """Number of the current iteration; several subsets may belong to one."""
+
+    def __init__(self, n_variables: int, **options: Any) -> None: ...
 
     def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         """Subsets to credit the initial design to, with the number of points of each."""
@@ -42,12 +47,16 @@ class Selector(Protocol):
     def restore(self, state: State) -> None: ...
 
 
-SELECTORS: Mapping[str, Any] = {"mcts": MCTS, "dropout": Dropout, "all": AllVariables}
+SELECTORS: Mapping[str, type[Selector]] = {"mcts": MCTS, "dropout": Dropout, "all": AllVariables}
+
+
+def find(name: str) -> type[Selector]:
+    """The selector's class."""
+    if name not in SELECTORS:
+        raise InputError(f"unknown selector {name!r}: use one of {', '.join(SELECTORS)}")
+    return SELECTORS[name]
 
 
 def make(name: str, n_variables: int, **options: Any) -> Selector:
     """The selector of that name for `n_variables` variables."""
-    if name not in SELECTORS:
-        raise InputError(f"unknown selector {name!r}: use one of {', '.join(SELECTORS)}")
-    selector: Selector = SELECTORS[name](n_variables, **options)
-    return selector
+    return find(name)(n_variables, **options)

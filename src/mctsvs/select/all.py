@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mctsvs.common import Indices, State
@@ -9,6 +11,8 @@ from mctsvs.common import Indices, State
 
 class AllVariables:
     """Moves all variables: turns a solver into the plain method of its name."""
+
+    options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, n_variables: int) -> None:
         self.n_variables = n_variables

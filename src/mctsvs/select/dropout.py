@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mctsvs.common import Indices, InputError, State
@@ -12,6 +14,8 @@ class Dropout:
 
     The paper sets d to the number of variables that matter, which a user does not know; the default is 20.
     """
+
+    options: ClassVar[tuple[str, ...]] = ("d",)
 
     def __init__(self, n_variables: int, *, d: int | None = None) -> None:
         if d is not None and d < 1:

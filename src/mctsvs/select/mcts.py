@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class MCTS:
                         the scale of the objective does not matter. The paper sets 0.1 (Hartmann), 10 (Levy)...
         variant         "text" or "authors-program" (see `mctsvs.tree` and `mctsvs.history`)
     """
+
+    options: ClassVar[tuple[str, ...]] = ("subset_batches", "samples", "bad_limit", "split_size", "cp", "variant")
 
     def __init__(
         self,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from mctsvs.common import Array, InputError, State
-from mctsvs.solve.bo import BayesianOptimisation
-from mctsvs.solve.random import RandomSearch
 from mctsvs.solve.subspace import Subspace
 
 
 class Solver(Protocol):
     """Proposes values for the coordinates of a subspace."""
+
+    options: ClassVar[tuple[str, ...]]
+    """Names of the keyword arguments the solver takes."""
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         """(n, d) new values for the subspace's d coordinates, inside the unit cube."""
@@ -27,12 +28,19 @@ class Solver(Protocol):
         ...
 
 
-SOLVERS: Mapping[str, Any] = {"random": RandomSearch, "bo": BayesianOptimisation}
+# loaded when used: the model behind `bo` needs scipy's linear algebra, which takes a while to import
+SOLVERS = {"random": "random:RandomSearch", "bo": "bo:BayesianOptimisation"}
+
+
+def find(name: str) -> type[Solver]:
+    """The solver's class."""
+    if name not in SOLVERS:
+        raise InputError(f"unknown solver {name!r}: use one of {', '.join(SOLVERS)}")
+    module, _, attribute = SOLVERS[name].partition(":")
+    solver: type[Solver] = getattr(import_module(f"mctsvs.solve.{module}"), attribute)
+    return solver
 
 
 def make(name: str, **options: Any) -> Solver:
     """The solver of that name."""
-    if name not in SOLVERS:
-        raise InputError(f"unknown solver {name!r}: use one of {', '.join(SOLVERS)}")
-    solver: Solver = SOLVERS[name](**options)
-    return solver
+    return find(name)(**options)

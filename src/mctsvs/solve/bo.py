@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +29,8 @@ class Settings:
     acquisition_search: str = "gradient"
     candidates: int = 1024
     starts: int = 1
-    fit_points: int = 256
-    fit_iterations: int = 10
+    fit_points: int = 160
+    fit_iterations: int = 7
     winsorise: bool = True
 
     def __post_init__(self) -> None:
@@ -62,11 +63,10 @@ class BayesianOptimisation:
     but its parameters are never fitted to them.
     """
 
-    def __init__(self, **options: object) -> None:
-        try:
-            self.settings = Settings(**options)  # type: ignore[arg-type]
-        except TypeError as error:
-            raise InputError(f"solver bo: {error}") from None
+    options: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(Settings))
+
+    def __init__(self, **options: Any) -> None:
+        self.settings = Settings(**options)
         self.model: Model | None = None
         self.coordinates: tuple[int, ...] | None = None
 
@@ -128,7 +128,9 @@ class BayesianOptimisation:
 
     def restore(self, state: State, subspace: Subspace | None) -> None:
         self.model = self.coordinates = None
-        if state["model"] is not None and subspace is not None:
+        if state["model"] is None or subspace is None:
+            return
+        if np.array_equal(state["coordinates"], subspace.coordinates):
             self._model(subspace).restore(state["model"], subspace.X, subspace.y)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mctsvs.common import Array, State
@@ -10,6 +12,8 @@ from mctsvs.solve.subspace import Subspace
 
 class RandomSearch:
     """Uniform values: the solver that shows what variable selection alone is worth."""
+
+    options: ClassVar[tuple[str, ...]] = ()
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         return rng.random((n, subspace.dimension))
