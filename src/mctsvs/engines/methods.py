@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,14 +23,16 @@ DROPOUT = "Li et al., IJCAI 2017"
 
 @dataclass(frozen=True)
 class Method:
-    """One line of the table of methods."""
+    """One line of the table of methods: a product of selector and solver, or an engine of its own."""
 
     name: str
     summary: str
     paper: str
-    selector: str
-    solver: str
-    extra: str | None = None
+    selector: str | None = None
+    solver: str | None = None
+    engine: str | None = None  # "module:Class" in mctsvs.engines, for what is no such product
+    extra: str | None = None  # of the package, as in pip install 'mctsvs[extra]'
+    needs: tuple[str, ...] = ()  # modules the extra brings
     defaults: Mapping[str, Any] = field(default_factory=dict)  # options this method changes
 
 
@@ -45,7 +49,7 @@ METHODS: Mapping[str, Method] = _table(
     Method("random", "random search over all variables", "Bergstra and Bengio, 2012", "all", "random"),
 )
 
-ENGINE_OPTIONS = ("samples", "initial_points", "fill_in", "k")
+SUBSPACE_OPTIONS = ("samples", "initial_points", "fill_in", "k")
 
 
 def find(name: str) -> Method:
@@ -57,20 +61,51 @@ def find(name: str) -> Method:
     return METHODS[name]
 
 
+def missing(method: Method) -> list[str]:
+    """Modules the method needs that are not installed."""
+    return [module for module in method.needs if importlib.util.find_spec(module) is None]
+
+
+def _require(method: Method) -> None:
+    absent = missing(method)
+    if absent:
+        raise InputError(
+            f"method {method.name!r} needs {' and '.join(absent)}, not installed here: "
+            f"pip install 'mctsvs[{method.extra}]'"
+        )
+
+
+def _engine_class(method: Method) -> Any:
+    assert method.engine is not None
+    module, _, attribute = method.engine.partition(":")
+    return getattr(importlib.import_module(f"mctsvs.engines.{module}"), attribute)
+
+
 def options_of(method: Method) -> tuple[str, ...]:
     """Names of the options a method takes."""
-    parts = (select.find(method.selector).options, solve.find(method.solver).options, ENGINE_OPTIONS)
+    if method.engine is not None:
+        return tuple(_engine_class(method).options)
+    assert method.selector is not None
+    assert method.solver is not None
+    parts = (select.find(method.selector).options, solve.find(method.solver).options, SUBSPACE_OPTIONS)
     return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
     """An engine for the variables described by `offsets` (see `SubspaceEngine`)."""
     method = find(name)
+    _require(method)
     allowed = options_of(method)
     for option in options:
         if option not in allowed:
-            raise InputError(f"method {name!r} has no option {option!r}: it has {', '.join(allowed)}")
+            has = f"it has {', '.join(allowed)}" if allowed else "it has none"
+            raise InputError(f"method {name!r} has no option {option!r}: {has}")
     options = {**method.defaults, **options}
+    if method.engine is not None:
+        engine: Engine = _engine_class(method)(offsets, rng, **options)
+        return engine
+    assert method.selector is not None
+    assert method.solver is not None
 
     def take(names: tuple[str, ...]) -> dict[str, Any]:
         return {key: options[key] for key in names if key in options}

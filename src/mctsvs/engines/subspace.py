@@ -7,20 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State, generator_state, restore_generator
+from mctsvs.common import Array, Indices, InputError, State
 from mctsvs.engines import Observation, Proposal
+from mctsvs.engines.base import HistoryEngine, latin_hypercube
 from mctsvs.fill import FillIn
-from mctsvs.history import History
 from mctsvs.select import Selector
 from mctsvs.solve import Solver
 from mctsvs.solve.subspace import Subspace
 from mctsvs.tree import Node
 
 
-class SubspaceEngine:
+class SubspaceEngine(HistoryEngine):
     """Moves the variables a selector chose by a solver, and fills in the others from good points.
 
-    `offsets` (V + 1): variable v owns the coordinates offsets[v]:offsets[v + 1] of the unit cube.
     Points are made a batch at a time (N_s for each subset) and handed out one by one, so a caller who asks for
     one point or for ten gets the same sequence of subsets.
     """
@@ -40,11 +39,9 @@ class SubspaceEngine:
             raise InputError(f"samples={samples} points for a subset are too few: it must be at least 1")
         if initial_points < 1:
             raise InputError(f"initial_points={initial_points} is too small: it must be at least 1")
-        self.offsets = offsets
-        self.owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        self.selector, self.solver, self.fill_in, self.rng = selector, solver, fill_in, rng
+        super().__init__(offsets, rng)
+        self.selector, self.solver, self.fill_in = selector, solver, fill_in
         self.samples = samples
-        self.history = History(len(self.owner))
         self.queue: deque[Proposal] = deque()
         self.design: list[tuple[Indices, int]] = selector.initial(initial_points, rng)
         self.current: Indices | None = None  # variables of the last batch, whose model the solver keeps
@@ -80,16 +77,10 @@ class SubspaceEngine:
         return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
 
     def absorb(self, batch: Sequence[Observation]) -> None:
+        super().absorb(batch)
         for observation in batch:
-            self.history.add(observation.x, observation.y)
             if np.isfinite(observation.y):
                 self.selector.observe(observation.variables, observation.y)
-
-    def importance(self) -> Array:
-        from mctsvs.gp.relevance import relevance  # linear algebra that not every method needs
-
-        by_coordinate = relevance(self.history.X, self.history.y)
-        return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
 
     @property
     def tree(self) -> Node | None:
@@ -97,8 +88,7 @@ class SubspaceEngine:
 
     def state(self) -> State:
         return {
-            "rng": generator_state(self.rng),
-            "history": self.history.state(),
+            **super().state(),
             "queue": [(p.x.copy(), p.variables.copy(), p.iteration) for p in self.queue],
             "design": [(variables.copy(), n) for variables, n in self.design],
             "current": None if self.current is None else self.current.copy(),
@@ -107,8 +97,7 @@ class SubspaceEngine:
         }
 
     def restore(self, state: State) -> None:
-        self.rng = restore_generator(state["rng"])
-        self.history = History.restore(state["history"])
+        super().restore(state)
         self.queue = deque(Proposal(*proposal) for proposal in state["queue"])
         self.design = [(variables, n) for variables, n in state["design"]]
         self.current = state["current"]
@@ -118,12 +107,3 @@ class SubspaceEngine:
             waiting = np.empty((0, len(self.owner)))
             subspace = Subspace(self.history, self._coordinates(self.current), waiting)
         self.solver.restore(state["solver"], subspace)
-
-
-def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
-    """(n, d) Latin hypercube: in every coordinate one point in each of n equal intervals.
-
-    scipy.stats.qmc has one, at half a second of import time and a permutation call per coordinate.
-    """
-    order = rng.random((n, d)).argsort(axis=0)
-    return (order + rng.random((n, d))) / n
