@@ -119,8 +119,8 @@ def likelihood(options: argparse.Namespace) -> list[Row]:
 
 
 def sklearn_regressor(lengthscale: Array | float, **options: Any) -> Any:
-    from sklearn.gaussian_process import GaussianProcessRegressor  # type: ignore[import-untyped]
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel  # type: ignore[import-untyped]
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     return GaussianProcessRegressor(ConstantKernel() * Matern(lengthscale, nu=2.5) + WhiteKernel(), **options)
 
@@ -137,11 +137,11 @@ def sklearn_likelihood(X: Array, y: Array, theta: Array) -> Callable[[], float]:
 
 
 def botorch_likelihood(X: Array, y: Array, theta: Array) -> Callable[[], float]:
-    import torch  # type: ignore[import-not-found]
-    from botorch.models import SingleTaskGP  # type: ignore[import-not-found]
-    from gpytorch.kernels import MaternKernel, ScaleKernel  # type: ignore[import-not-found]
-    from gpytorch.likelihoods import GaussianLikelihood  # type: ignore[import-not-found]
-    from gpytorch.mlls import ExactMarginalLogLikelihood  # type: ignore[import-not-found]
+    import torch
+    from botorch.models import SingleTaskGP
+    from gpytorch.kernels import MaternKernel, ScaleKernel
+    from gpytorch.likelihoods import GaussianLikelihood
+    from gpytorch.mlls import ExactMarginalLogLikelihood
 
     torch.set_num_threads(1)
     n, d = X.shape
@@ -187,11 +187,11 @@ def ask(options: argparse.Namespace) -> list[Row]:
 
 def botorch_ask() -> Callable[[Array, Array], object]:
     import torch
-    from botorch.acquisition import LogExpectedImprovement  # type: ignore[import-not-found]
-    from botorch.fit import fit_gpytorch_mll  # type: ignore[import-not-found]
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
-    from botorch.models.utils import gpytorch_modules  # type: ignore[import-not-found]
-    from botorch.optim import optimize_acqf  # type: ignore[import-not-found]
+    from botorch.models.utils import gpytorch_modules
+    from botorch.optim import optimize_acqf
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
     torch.set_num_threads(1)
@@ -217,7 +217,7 @@ class SklearnSolver:
     options: ClassVar[tuple[str, ...]] = ("ard",)
 
     def __init__(self, *, ard: bool) -> None:
-        self.ard = ard
+        self.ard, self.batch = ard, None
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         gp = sklearn_regressor(np.ones(subspace.dimension) if self.ard else 1.0, normalize_y=True)

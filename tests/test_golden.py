@@ -18,6 +18,8 @@ from mctsvs.lab.run import run
 
 FILE = Path(__file__).parent / "golden" / "traces.json"
 BUDGET = 30
+# outside libraries change their numbers with their versions, and SAASBO takes minutes
+OURS = [m for m in METHODS if m not in ("saasbo", "mcts-vs-saasbo", "optuna-tpe", "optuna-gp", "cma-es", "vae-bo")]
 
 
 def trace(method: str) -> list[float]:
@@ -25,7 +27,7 @@ def trace(method: str) -> list[float]:
     return run(problem, method, budget=BUDGET, seed=2021).trace
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OURS)
 def test_trace_is_golden(method: str) -> None:
     golden = json.loads(FILE.read_text())
     assert method in golden, "run `make golden` for a new method and commit the file"
@@ -36,5 +38,5 @@ def test_trace_is_golden(method: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
         sys.exit("usage: python tests/test_golden.py --write")
-    FILE.write_text(json.dumps({method: trace(method) for method in METHODS}, indent=1) + "\n")
-    print(f"wrote {FILE.name}: {', '.join(METHODS)}")
+    FILE.write_text(json.dumps({method: trace(method) for method in OURS}, indent=1) + "\n")
+    print(f"wrote {FILE.name}: {', '.join(OURS)}")

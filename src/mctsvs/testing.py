@@ -64,15 +64,15 @@ def fingerprint(method: str, options: Options, budget: int = BUDGET) -> str:
     return hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()
 
 
-def check_same_seed_same_points(method: str, options: Options) -> None:
+def check_same_seed_same_points(method: str, options: Options, budget: int = BUDGET) -> None:
     """1. The same seed gives the same points, in another process too; another seed gives others."""
-    here = fingerprint(method, options)
-    assert here == fingerprint(method, options), "two runs with one seed differ in one process"
+    here = fingerprint(method, options, budget)
+    assert here == fingerprint(method, options, budget), "two runs with one seed differ in one process"
     code = (
         "import sys, json; from mctsvs.testing import fingerprint;"
-        "print(fingerprint(sys.argv[1], json.loads(sys.argv[2])))"
+        "print(fingerprint(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])))"
     )
-    command = [sys.executable, "-c", code, method, json.dumps(dict(options))]
+    command = [sys.executable, "-c", code, method, json.dumps(dict(options)), str(budget)]
     there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert here == there, "one seed gives other points in another process"
     one = drive(Optimizer(BOX, method=method, seed=1, **options), objective, 3)
@@ -80,12 +80,12 @@ def check_same_seed_same_points(method: str, options: Options) -> None:
     assert not np.array_equal(one, two), "the seed changes nothing"
 
 
-def check_restore_continues(method: str, options: Options) -> None:
+def check_restore_continues(method: str, options: Options, budget: int = BUDGET) -> None:
     """2. Save after any tell, restore, go on: the same points as without the interruption."""
-    whole = drive(Optimizer(BOX, method=method, seed=5, **options), objective, BUDGET)
+    whole = drive(Optimizer(BOX, method=method, seed=5, **options), objective, budget)
     opt = Optimizer(BOX, method=method, seed=5, **options)
     parts = []
-    for _ in range(BUDGET):
+    for _ in range(budget):
         parts.append(drive(opt, objective, 1))
         opt = Optimizer.restore(through_plain_data(opt.state()))
     assert np.array_equal(np.concatenate(parts), whole), "restored runs take another course"
@@ -111,20 +111,20 @@ def through_plain_data(state: Any) -> Any:
     return state
 
 
-def check_affine_change_of_objective(method: str, options: Options) -> None:
+def check_affine_change_of_objective(method: str, options: Options, budget: int = BUDGET) -> None:
     """3. a f + b with a > 0 in place of f changes nothing but the values."""
-    plain = drive(Optimizer(BOX, method=method, seed=3, **options), objective, BUDGET)
-    scaled = drive(Optimizer(BOX, method=method, seed=3, **options), lambda x: 4.0 * objective(x) - 8.0, BUDGET)
+    plain = drive(Optimizer(BOX, method=method, seed=3, **options), objective, budget)
+    scaled = drive(Optimizer(BOX, method=method, seed=3, **options), lambda x: 4.0 * objective(x) - 8.0, budget)
     mirror = Optimizer(BOX, method=method, seed=3, direction="maximize", **options)
-    mirrored = drive(mirror, lambda x: -objective(x), BUDGET)
+    mirrored = drive(mirror, lambda x: -objective(x), budget)
     assert np.array_equal(plain, mirrored), "maximising -f differs from minimising f"
     assert np.allclose(plain, scaled, rtol=0, atol=1e-6), "the scale of the objective changes the points"
 
 
-def check_points_are_valid(method: str, options: Options) -> None:
+def check_points_are_valid(method: str, options: Options, budget: int = BUDGET) -> None:
     """4. Every point is inside the bounds, every integer whole, every category a member."""
     opt = Optimizer(MIXED, method=method, seed=7, **options)
-    for _ in range(BUDGET):
+    for _ in range(budget):
         (trial,) = opt.ask()
         values = trial.params
         assert list(values) == list(MIXED)
@@ -138,17 +138,17 @@ def check_points_are_valid(method: str, options: Options) -> None:
         assert len(trial.variables) >= 1
         assert set(trial.variables.tolist()) <= set(range(len(MIXED)))
         opt.tell(trial, mixed_objective(values))
-    box = drive(Optimizer(BOX, method=method, seed=7, **options), objective, BUDGET)
+    box = drive(Optimizer(BOX, method=method, seed=7, **options), objective, budget)
     assert ((box >= -3.0) & (box <= 5.0)).all(), "a point is outside the bounds"
 
 
-def check_any_order_of_telling(method: str, options: Options) -> None:
+def check_any_order_of_telling(method: str, options: Options, budget: int = BUDGET) -> None:
     """5. tell in any order, twice (an error), never (still asks on), with failures among them: nothing is lost."""
     opt = Optimizer(BOX, method=method, seed=9, **options)
     rng = np.random.default_rng(0)
     waiting: list[Trial] = []
     values: dict[int, float] = {}
-    for step in range(BUDGET):
+    for step in range(budget):
         waiting += opt.ask(1 + step % 3)
         rng.shuffle(waiting)
         while len(waiting) > 4:
@@ -169,19 +169,19 @@ def check_any_order_of_telling(method: str, options: Options) -> None:
     assert opt.best.value == min(values.values())
     assert [t.number for t in opt.trials] == list(range(len(opt.trials)))
     forgotten = Optimizer(BOX, method=method, seed=9, **options)
-    assert len(forgotten.ask(30)) + len(forgotten.ask()) == 31, "asking without telling stopped"
+    assert len(forgotten.ask(budget - 10)) + len(forgotten.ask()) == budget - 9, "asking without telling stopped"
     failing = Optimizer(BOX, method=method, seed=9, **options)
-    drive(failing, lambda x: None, 25)
+    drive(failing, lambda x: None, budget - 15)
     assert all(t.failed for t in failing.trials)
 
 
-def check_arguments_are_not_written_to(method: str, options: Options) -> None:
+def check_arguments_are_not_written_to(method: str, options: Options, budget: int = BUDGET) -> None:
     """6. Arrays given by the caller are never written to, and what was handed out never changes."""
     bounds = np.array(BOX)
     before = bounds.copy()
     opt = Optimizer(bounds, method=method, seed=4, **options)
     handed: list[tuple[Trial, Array]] = []
-    for _ in range(BUDGET):
+    for _ in range(budget):
         (trial,) = opt.ask()
         handed.append((trial, trial.x.copy()))
         trial.x[:] = 0.0  # a caller may write into its copy
@@ -192,21 +192,21 @@ def check_arguments_are_not_written_to(method: str, options: Options) -> None:
     assert all(np.array_equal(trial.x, x) for trial, x in handed)
 
 
-def check_budget_is_exact(method: str, options: Options) -> None:
+def check_budget_is_exact(method: str, options: Options, budget: int = BUDGET) -> None:
     """7. Never one evaluation more, never one less."""
-    for budget in (1, 2, 13, 29):
+    for evaluations in (1, 2, budget // 3, budget - 11):
         calls: list[Array] = []
 
         def counted(x: Array, calls: list[Array] = calls) -> float:
             calls.append(x)
             return objective(x)
 
-        result = minimize(counted, BOX, budget=budget, seed=0, method=method, **options)
-        assert len(calls) == budget == result.nfev
+        result = minimize(counted, BOX, budget=evaluations, seed=0, method=method, **options)
+        assert len(calls) == evaluations == result.nfev
         assert result.fun == min(objective(x) for x in calls)
 
 
-CHECKS: tuple[Callable[[str, Options], None], ...] = (
+CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_same_seed_same_points,
     check_restore_continues,
     check_affine_change_of_objective,
@@ -217,7 +217,7 @@ CHECKS: tuple[Callable[[str, Options], None], ...] = (
 )
 
 
-def check_method(method: str, **options: Any) -> None:
-    """Run all checks on the method of that name with these options."""
+def check_method(method: str, *, budget: int = BUDGET, **options: Any) -> None:
+    """Run all checks on the method of that name with these options; `budget` evaluations a run, at least 16."""
     for check in CHECKS:
-        check(method, options)
+        check(method, options, budget)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process import GaussianProcessRegressor  # type: ignore[import-untyped]
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern  # type: ignore[import-untyped]
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from mctsvs.common import InputError
+from mctsvs.history import History
 from mctsvs.select.mcts import MCTS, random_halves
+
+# the tree learns from what it is told in `observe`; it looks neither at points nor at coordinates
+NOTHING, EVERY = History(0), np.arange(0)
 
 
 def test_initial_design_is_subsets_and_their_complements() -> None:
@@ -26,7 +30,7 @@ def test_each_iteration_moves_subsets_and_complements_of_one_leaf() -> None:
     for iteration in range(1, 30):
         subsets = []
         for _ in range(2 * selector.subset_batches):
-            subsets.append(selector.next(rng))
+            subsets.append(selector.next(NOTHING, EVERY, rng))
             assert selector.iteration == iteration
             selector.observe(subsets[-1], float(rng.random()))
         leaf = sorted(selector.path[-1].variables)
@@ -43,7 +47,7 @@ def test_leaves_are_split_only_above_the_split_size() -> None:
     for subset, _ in selector.initial(0, rng):
         selector.observe(subset, float(rng.random()))
     for _ in range(200):
-        selector.observe(selector.next(rng), float(rng.random()))
+        selector.observe(selector.next(NOTHING, EVERY, rng), float(rng.random()))
     assert selector.tree is not None
     inner = [node for _, node in selector.tree.walk() if not node.is_leaf]
     assert inner
@@ -59,7 +63,7 @@ def test_a_bad_tree_is_made_anew(variant: str, longest: int) -> None:
     restarts, bad = 0, []
     for _ in range(1000):
         before = selector.search
-        selector.observe(selector.next(rng), float(rng.random()))
+        selector.observe(selector.next(NOTHING, EVERY, rng), float(rng.random()))
         assert selector.search is not None
         restarts += before is not None and selector.search is not before
         if before is not None and selector.search is not before:

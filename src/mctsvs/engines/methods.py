@@ -19,6 +19,21 @@ from mctsvs.engines.subspace import SubspaceEngine
 DEFAULT = "mcts-vs-bo"
 MCTS_VS = "Song et al., NeurIPS 2022"
 DROPOUT = "Li et al., IJCAI 2017"
+SAAS = "Eriksson and Jankowiak, UAI 2021"
+TURBO = "Eriksson et al., NeurIPS 2019"
+DIMENSION_SCALED = {
+    "kernel": "se",
+    "prior": "dimension-scaled",
+    "samples": 1,
+    "initial_points": 20,
+    "starts": 2,
+    "pool": 512,
+    "climb": 60,
+    "fit_points": 2000,
+    "fit_iterations": 40,
+    "winsorise": False,
+}
+BURST = {"samples": 50}  # TuRBO moves a subset for 50 evaluations, as in the MCTS-VS paper
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,102 @@ METHODS: Mapping[str, Method] = _table(
     Method("dropout-bo", "d random variables moved by Bayesian optimisation", DROPOUT, "dropout", "bo"),
     Method("dropout-rs", "d random variables moved by random search", DROPOUT, "dropout", "random"),
     Method("bo", "vanilla Bayesian optimisation of all variables", "Shahriari et al., 2016", "all", "bo"),
+    Method(
+        "bo-dsp",
+        "all variables under the dimension-scaled lengthscale prior",
+        "Hvarfner et al., ICML 2024",
+        "all",
+        "bo",
+        defaults=DIMENSION_SCALED,
+    ),
+    Method("turbo", "Bayesian optimisation in a trust region", TURBO, "all", "turbo", defaults=BURST),
+    Method("turbo-m", "five trust regions that compete", TURBO, "all", "turbo", defaults={**BURST, "regions": 5}),
+    Method("mcts-vs-turbo", "tree-selected variables moved by TuRBO", MCTS_VS, "mcts", "turbo", defaults=BURST),
+    Method(
+        "lasso-turbo",
+        "variables of the largest LASSO coefficients moved by TuRBO",
+        MCTS_VS,
+        "lasso",
+        "turbo",
+        extra="sklearn",
+        needs=("sklearn",),
+        defaults=BURST,
+    ),
+    Method("dropout-turbo", "d random variables moved by TuRBO", DROPOUT, "dropout", "turbo", defaults=BURST),
     Method("random", "random search over all variables", "Bergstra and Bengio, 2012", "all", "random"),
+    Method(
+        "cma-es",
+        "evolution strategy with covariance matrix adaptation",
+        "Hansen and Ostermeier, 2001",
+        engine="cma_es:CMAES",
+        extra="cma",
+        needs=("cma",),
+    ),
+    Method("saas", "Bayesian optimisation under the SAAS prior, parameters at their mode", SAAS, "all", "saas"),
+    Method("mcts-vs-saas", "tree-selected variables moved under the SAAS prior", MCTS_VS, "mcts", "saas"),
+    Method(
+        "saasbo",
+        "Bayesian optimisation under the SAAS prior, parameters sampled by NUTS (slow)",
+        SAAS,
+        "all",
+        "saasbo",
+        extra="botorch",
+        needs=("botorch", "jax", "numpyro"),
+    ),
+    Method(
+        "mcts-vs-saasbo",
+        "tree-selected variables moved by SAASBO (slow)",
+        MCTS_VS,
+        "mcts",
+        "saasbo",
+        extra="botorch",
+        needs=("botorch", "jax", "numpyro"),
+    ),
+    Method(
+        "lasso-bo",
+        "the d variables with the largest LASSO coefficients, moved by Bayesian optimisation",
+        MCTS_VS,
+        "lasso",
+        "bo",
+        extra="sklearn",
+        needs=("sklearn",),
+    ),
+    Method("hesbo", "a hashed low-dimensional embedding", "Nayebi et al., ICML 2019", engine="embedding:HeSBO"),
+    Method("rembo", "a random linear embedding, clipped", "Wang et al., JAIR 2016", engine="embedding:REMBO"),
+    Method("alebo", "a linear embedding within its polytope", "Letham et al., NeurIPS 2020", engine="alebo:ALEBO"),
+    Method("baxus", "a sparse embedding that grows", "Papenmeier et al., NeurIPS 2022", engine="baxus:BAxUS"),
+    Method(
+        "optuna-tpe",
+        "Optuna's multivariate tree-structured Parzen estimator",
+        "Akiba et al., KDD 2019",
+        engine="optuna_samplers:OptunaTPE",
+        extra="optuna",
+        needs=("optuna",),
+    ),
+    Method(
+        "optuna-gp",
+        "Optuna's Gaussian process sampler",
+        "Akiba et al., KDD 2019",
+        engine="optuna_samplers:OptunaGP",
+        extra="optuna",
+        needs=("optuna", "torch"),
+    ),
+    Method(
+        "vae-bo",
+        "Bayesian optimisation in the code space of a variational autoencoder",
+        MCTS_VS,
+        engine="vae_bo:VAEBO",
+        extra="torch",
+        needs=("torch",),
+    ),
+    Method(
+        "la-mcts-turbo",
+        "a learned partition of the space, searched by TuRBO in its best leaf",
+        "Wang et al., NeurIPS 2020",
+        engine="la_mcts:LAMCTS",
+        extra="sklearn",
+        needs=("sklearn",),
+    ),
 )
 
 SUBSPACE_OPTIONS = ("samples", "initial_points", "fill_in", "k")

@@ -20,8 +20,8 @@ from mctsvs.tree import Node
 class SubspaceEngine(HistoryEngine):
     """Moves the variables a selector chose by a solver, and fills in the others from good points.
 
-    Points are made a batch at a time (N_s for each subset) and handed out one by one, so a caller who asks for
-    one point or for ten gets the same sequence of subsets.
+    Points are made a batch at a time and handed out one by one, so a caller who asks for one point or for ten gets
+    the same sequence of subsets. A subset gets `samples` points (N_s), in one batch or in the solver's.
     """
 
     def __init__(
@@ -44,7 +44,8 @@ class SubspaceEngine(HistoryEngine):
         self.samples = samples
         self.queue: deque[Proposal] = deque()
         self.design: list[tuple[Indices, int]] = selector.initial(initial_points, rng)
-        self.current: Indices | None = None  # variables of the last batch, whose model the solver keeps
+        self.current: Indices | None = None  # variables being moved, whose model the solver keeps
+        self.left = 0  # points still to be made by moving them
 
     def propose(self, n: int, pending: Array) -> list[Proposal]:
         proposals: list[Proposal] = []
@@ -59,11 +60,13 @@ class SubspaceEngine(HistoryEngine):
         if self.design:
             variables, n = self.design.pop(0)
             return [Proposal(x, variables) for x in latin_hypercube(n, len(self.owner), self.rng)]
-        variables = self.selector.next(self.rng)
-        self.current = variables
+        if self.left == 0 or self.current is None:
+            self.current, self.left = self.selector.next(self.history, self.owner, self.rng), self.samples
+        variables, n = self.current, min(self.left, self.solver.batch or self.left)
+        self.left -= n
         moved = self._coordinates(variables)
         subspace = Subspace(self.history, moved, waiting)
-        values = self.solver.propose(self.samples, subspace, self.rng)
+        values = self.solver.propose(n, subspace, self.rng)
         if len(moved) == len(self.owner):
             points = values
         else:
@@ -92,6 +95,7 @@ class SubspaceEngine(HistoryEngine):
             "queue": [(p.x.copy(), p.variables.copy(), p.iteration) for p in self.queue],
             "design": [(variables.copy(), n) for variables, n in self.design],
             "current": None if self.current is None else self.current.copy(),
+            "left": self.left,
             "selector": self.selector.state(),
             "solver": self.solver.state(),
         }
@@ -100,7 +104,7 @@ class SubspaceEngine(HistoryEngine):
         super().restore(state)
         self.queue = deque(Proposal(*proposal) for proposal in state["queue"])
         self.design = [(variables, n) for variables, n in state["design"]]
-        self.current = state["current"]
+        self.current, self.left = state["current"], state["left"]
         self.selector.restore(state["selector"])
         subspace = None
         if self.current is not None:

@@ -68,6 +68,10 @@ class Model:
             self.posterior = self.posterior.extended(X[len(self.posterior.X) :], values)
         return self.posterior
 
+    def forget(self) -> None:
+        """The next update may bring other points: fit again, from the parameters known."""
+        self.fitted, self.posterior = 0, None
+
     def _fit(self, X: Array, values: Array) -> None:
         kernel = KERNELS[self.kernel]
         prior = PRIORS[self.prior](kernel, X.shape[1])

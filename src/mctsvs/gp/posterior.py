@@ -118,12 +118,16 @@ class Posterior:
 
     def sample_path(self, rng: np.random.Generator, size: int = 512) -> SamplePath:
         """One function drawn from the posterior, as a `SamplePath` that can be evaluated anywhere."""
+        return self.sample_paths(1, rng, size).path(0)
+
+    def sample_paths(self, count: int, rng: np.random.Generator, size: int = 512) -> SamplePaths:
+        """Several functions drawn from the posterior, all on one set of features."""
         frequencies, phases, amplitudes = self.kernel.features(self.theta[:-1], self.X.shape[1], size, rng)
-        coefficients = amplitudes * rng.standard_normal(len(amplitudes))
-        noise = np.sqrt(np.exp(self.theta[-1]) + self.jitter) * rng.standard_normal(len(self.X))
+        coefficients = amplitudes[:, None] * rng.standard_normal((len(amplitudes), count))
+        noise = np.sqrt(np.exp(self.theta[-1]) + self.jitter) * rng.standard_normal((len(self.X), count))
         drawn = np.cos(self.X @ frequencies.T + phases) @ coefficients + noise
-        correction = _solve(self.factor, self.y - drawn)
-        return SamplePath(self, frequencies, phases, coefficients, correction)
+        correction = _solve(self.factor, self.y[:, None] - drawn)
+        return SamplePaths(self, frequencies, phases, coefficients, correction)
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,28 @@ class Pullback:
         p = self.posterior
         C = d_mean[:, None] * p.weights - (d_sd / self.sd)[:, None] * self.solved  # sd = sqrt(v - k A^-1 k')
         return p.cross.pull_back(self.Z, self.kept, C)
+
+
+@dataclass(frozen=True)
+class SamplePaths:
+    """Draws from one posterior, a column each of `coefficients` and `correction`."""
+
+    posterior: Posterior
+    frequencies: Array
+    phases: Array
+    coefficients: Array
+    correction: Array
+
+    def __call__(self, Z: Array) -> Array:
+        """(count, m) values at Z."""
+        k, _ = self.posterior.cross.covariance(Z)
+        values = np.cos(Z @ self.frequencies.T + self.phases) @ self.coefficients + k @ self.correction
+        return np.ascontiguousarray(values.T)
+
+    def path(self, i: int) -> SamplePath:
+        """The i-th draw on its own."""
+        columns = np.ascontiguousarray(self.coefficients[:, i]), np.ascontiguousarray(self.correction[:, i])
+        return SamplePath(self.posterior, self.frequencies, self.phases, *columns)
 
 
 @dataclass(frozen=True)

@@ -59,19 +59,26 @@ def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
     return np.concatenate([quasi_random(size - local, d, rng), around])
 
 
-def climb(surface: SurfaceLike, start: Array, *, iterations: int = 20) -> tuple[Array, float]:
-    """Quasi-Newton ascent from one point inside the unit cube."""
+def climb(
+    surface: SurfaceLike,
+    start: Array,
+    low: Array | float = 0.0,
+    high: Array | float = 1.0,
+    *,
+    iterations: int = 20,
+) -> tuple[Array, float]:
+    """Quasi-Newton ascent from one point inside a box, the unit cube by default; equal bounds fix a coordinate."""
 
     def descend(z: Array) -> tuple[float, Array]:
         value, gradient = surface.value_and_gradient(z[None])
         return -float(value[0]), -gradient[0]
 
-    zeros, ones = np.zeros(len(start)), np.ones(len(start))
+    low, high = np.broadcast_to(low, start.shape), np.broadcast_to(high, start.shape)
     point, value = minimise(
         descend,
         start,
-        zeros,
-        ones,
+        low,
+        high,
         [],
         iterations=iterations,
         tolerance=1e-3,

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from mctsvs.common import Indices, InputError, State
+from mctsvs.history import History
 from mctsvs.select.all import AllVariables
 from mctsvs.select.dropout import Dropout
+from mctsvs.select.lasso import Lasso
 from mctsvs.select.mcts import MCTS
 from mctsvs.tree import Node
 
@@ -29,8 +31,8 @@ class Selector(Protocol):
         """Subsets to credit the initial design to, with the number of points of each."""
         ...
 
-    def next(self, rng: np.random.Generator) -> Indices:
-        """The variables to move next; never empty."""
+    def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
+        """The variables to move next, never empty, from all points so far; `owner` maps coordinates to variables."""
         ...
 
     def observe(self, variables: Indices, y: float) -> None:
@@ -47,7 +49,12 @@ class Selector(Protocol):
     def restore(self, state: State) -> None: ...
 
 
-SELECTORS: Mapping[str, type[Selector]] = {"mcts": MCTS, "dropout": Dropout, "all": AllVariables}
+SELECTORS: Mapping[str, type[Selector]] = {
+    "mcts": MCTS,
+    "dropout": Dropout,
+    "lasso": Lasso,
+    "all": AllVariables,
+}
 
 
 def find(name: str) -> type[Selector]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Indices, State
+from mctsvs.history import History
 
 
 class AllVariables:
@@ -21,7 +22,7 @@ class AllVariables:
     def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         return [(np.arange(self.n_variables), points)]
 
-    def next(self, rng: np.random.Generator) -> Indices:
+    def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1
         return np.arange(self.n_variables)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Indices, InputError, State
+from mctsvs.history import History
 
 
 class Dropout:
@@ -27,7 +28,7 @@ class Dropout:
     def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         return [(np.arange(self.n_variables), points)]
 
-    def next(self, rng: np.random.Generator) -> Indices:
+    def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1
         return np.sort(rng.choice(self.n_variables, self.d, replace=False))
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Indices, InputError, State
-from mctsvs.history import InformationSet, check_variant
+from mctsvs.history import History, InformationSet, check_variant
 from mctsvs.tree import Node, Tree
 
 EXPLORATION = 0.2  # default C_p in standard deviations of the values seen so far
@@ -62,7 +62,7 @@ class MCTS:
         subsets = [part for _ in range(self.subset_batches) for part in random_halves(everything, rng)]
         return [(subset, self.samples) for subset in subsets]
 
-    def next(self, rng: np.random.Generator) -> Indices:
+    def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         """The next subset of this iteration; a new iteration when all have been moved."""
         if not self.subsets:
             if self.path:

@@ -17,6 +17,11 @@ class Solver(Protocol):
     options: ClassVar[tuple[str, ...]]
     """Names of the keyword arguments the solver takes."""
 
+    @property
+    def batch(self) -> int | None:
+        """Points to propose at once; None: all that the subset gets."""
+        ...
+
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         """(n, d) new values for the subspace's d coordinates, inside the unit cube."""
         ...
@@ -29,7 +34,13 @@ class Solver(Protocol):
 
 
 # loaded when used: the model behind `bo` needs scipy's linear algebra, which takes a while to import
-SOLVERS = {"random": "random:RandomSearch", "bo": "bo:BayesianOptimisation"}
+SOLVERS = {
+    "random": "random:RandomSearch",
+    "bo": "bo:BayesianOptimisation",
+    "turbo": "turbo:TuRBO",
+    "saas": "saas:SparseMap",
+    "saasbo": "saasbo:SparseSampled",
+}
 
 
 def find(name: str) -> type[Solver]:

@@ -29,6 +29,8 @@ class Settings:
     acquisition_search: str = "gradient"
     candidates: int = 1024
     starts: int = 1
+    pool: int = 256
+    climb: int = 20
     fit_points: int = 160
     fit_iterations: int = 7
     winsorise: bool = True
@@ -64,6 +66,7 @@ class BayesianOptimisation:
     """
 
     options: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(Settings))
+    batch = None
 
     def __init__(self, **options: Any) -> None:
         self.settings = Settings(**options)
@@ -83,9 +86,10 @@ class BayesianOptimisation:
             value = self._surface(posterior, best, subspace, rng)(points)
             return points[np.argsort(-value, kind="stable")[:n]]
         chosen: list[Array] = []
+        s = self.settings
         for _ in range(n):
             surface = self._surface(posterior, best, subspace, rng)
-            chosen.append(maximise(surface, incumbents, rng, starts=self.settings.starts))
+            chosen.append(maximise(surface, incumbents, rng, size=s.pool, starts=s.starts, iterations=s.climb))
             if len(chosen) < n and self.settings.acquisition != "thompson":
                 posterior = _with_lies(posterior, chosen[-1][None], lie)
         return np.array(chosen)

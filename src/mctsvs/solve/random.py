@@ -14,6 +14,7 @@ class RandomSearch:
     """Uniform values: the solver that shows what variable selection alone is worth."""
 
     options: ClassVar[tuple[str, ...]] = ()
+    batch = None
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         return rng.random((n, subspace.dimension))

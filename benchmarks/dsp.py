@@ -1,0 +1,122 @@
+"""bo-dsp beside BoTorch's default model and log EI: value and seconds on the same problems and seeds.
+
+    python benchmarks/dsp.py [--only ours|botorch] [--seeds 5] [--results results/dsp.jsonl]
+
+Hartmann6_500 and Levy10_300 with the active variables at random positions, 100 evaluations, one thread each.
+BoTorch: SingleTaskGP with its defaults, 20 Sobol points, optimize_acqf with 4 restarts from 512 raw samples, half
+of them around the best points. Every finished run is stored at once. Needs botorch.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from mctsvs import Optimizer, problems
+from mctsvs.common import Array
+
+PROBLEMS = ("Hartmann6_500", "Levy10_300")
+BUDGET = 100
+
+
+def ours(problem: problems.Problem, seed: int) -> tuple[list[float], float]:
+    opt = Optimizer(problem.bounds, direction="maximize", method="bo-dsp", seed=seed)
+    values, seconds = [], 0.0
+    for _ in range(BUDGET):
+        started = time.perf_counter()
+        (trial,) = opt.ask()
+        seconds += time.perf_counter() - started
+        values.append(problem(trial.x))
+        started = time.perf_counter()
+        opt.tell(trial, values[-1])
+        seconds += time.perf_counter() - started
+    return values, seconds
+
+
+def botorch(problem: problems.Problem, seed: int) -> tuple[list[float], float]:
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    low, high = problem.bounds.T
+    D = problem.dimension
+    points: Array = torch.quasirandom.SobolEngine(D, scramble=True, seed=seed).draw(20).double().numpy()
+    values = [problem(low + x * (high - low)) for x in points]
+    bounds = torch.stack([torch.zeros(D), torch.ones(D)]).double()
+    started = time.perf_counter()
+    while len(values) < BUDGET:
+        X, y = torch.from_numpy(points), torch.tensor(values, dtype=torch.double)[:, None]
+        model = SingleTaskGP(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            x, _ = optimize_acqf(
+                LogExpectedImprovement(model, best_f=y.max()),
+                bounds=bounds,
+                q=1,
+                num_restarts=4,
+                raw_samples=512,
+                options={"sample_around_best": True},
+            )
+        points = np.concatenate([points, x.detach().numpy()])
+        values.append(problem(low + points[-1] * (high - low)))
+    return values, time.perf_counter() - started
+
+
+RUNNERS: dict[str, Callable[[problems.Problem, int], tuple[list[float], float]]] = {"ours": ours, "botorch": botorch}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=tuple(RUNNERS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=Path("results/dsp.jsonl"))
+    arguments = parser.parse_args()
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    rows = (
+        [json.loads(line) for line in arguments.results.read_text().splitlines()] if arguments.results.exists() else []
+    )
+    done = {(row["problem"], row["who"], row["seed"]) for row in rows}
+    for seed in range(2021, 2021 + arguments.seeds):
+        for name in PROBLEMS:
+            for who in [arguments.only] if arguments.only else list(RUNNERS):
+                if (name, who, seed) not in done:
+                    values, seconds = RUNNERS[who](problems.make(name, shuffle=True, seed=seed), seed)
+                    best = np.maximum.accumulate(values)
+                    row = {"problem": name, "who": who, "seed": seed, "best": best[-1], "seconds": seconds}
+                    rows.append({**row, "at": {str(n): best[n - 1] for n in (40, 60, 80, 100)}})
+                    with arguments.results.open("a") as out:
+                        out.write(json.dumps(rows[-1]) + "\n")
+    print(
+        "| problem | method | seeds | mean best at 100 ± standard error | worst | seconds |\n|---|---|---|---|---|---|"
+    )
+    for name in PROBLEMS:
+        for who in RUNNERS:
+            group = [row for row in rows if row["problem"] == name and row["who"] == who]
+            if group:
+                best = np.array([row["best"] for row in group])
+                error = best.std(ddof=1) / np.sqrt(len(best)) if len(best) > 1 else float("nan")
+                seconds = np.mean([row["seconds"] for row in group])
+                label = {"ours": "bo-dsp", "botorch": "BoTorch default"}[who]
+                cells = f"{best.mean():.3f} ± {error:.3f} | {best.min():.3f} | {seconds:.1f}"
+                print(f"| {name} | {label} | {len(best)} | {cells} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The tree of regions of LA-MCTS: a learned partition of the search space (Wang, Fonseca, Tian, NeurIPS 2020).
+
+A node holds evaluated points and the part of the unit cube they stand for. It is split in two steps: k-means with two
+clusters over [x, y] tells good points from bad ones, and a support vector machine with an RBF kernel learns the
+boundary between them in x, which divides the whole part, not only its points. Going down, the child is taken with
+the larger
+
+    UCB = v_j + 2 C_p sqrt(2 log(n_parent) / n_j)                                        (Section 3.3)
+
+v_j the mean standardised value of the child's points and n_j their number.
+
+Notation: n points, D coordinates, X (n, D) in the unit cube, z (n,) standardised values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mctsvs.common import Array, Indices
+
+FEWEST = 2  # points a child must keep: one point alone is no cluster
+STARTS = 10  # of k-means, the best of which is taken
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A fitted support vector machine; `good` is the sign of its good side."""
+
+    vectors: Array  # (s, D) support vectors
+    weights: Array  # (s,)
+    offset: float
+    gamma: float
+    good: float = 1.0
+
+    def __call__(self, X: Array) -> npt.NDArray[np.bool_]:
+        """(m,) whether the points are on the good side.
+
+        The same numbers as SVC.decision_function, by one matrix product: ten times as fast for many coordinates.
+        """
+        squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", self.vectors, self.vectors)
+        distance = np.maximum(squares - 2.0 * (X @ self.vectors.T), 0.0)
+        decision = np.exp(-self.gamma * distance) @ self.weights + self.offset
+        good: npt.NDArray[np.bool_] = self.good * decision > 0.0
+        return good
+
+
+@dataclass(frozen=True)
+class Part:
+    """A node: rows of its points, their mean value, and how it is divided."""
+
+    rows: Indices
+    value: float
+    boundary: Boundary | None = None
+    children: tuple[Part, Part] | None = None  # good, bad
+
+    def walk(self) -> Iterator[Part]:
+        """All nodes, parents first, good before bad."""
+        yield self
+        for child in self.children or ():
+            yield from child.walk()
+
+
+def grow(X: Array, z: Array, leaf_size: int, seed: int) -> Part:
+    """The tree over all points: every node with more than `leaf_size` points is split where it can be."""
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    with threadpool_limits(1):  # sums in a fixed order: the same tree on any number of cores
+        return _grow(X, z, np.arange(len(z)), leaf_size, seed)
+
+
+def _grow(X: Array, z: Array, rows: Indices, leaf_size: int, seed: int) -> Part:
+    value = float(z[rows].mean()) if len(rows) else 0.0
+    boundary = split(X[rows], z[rows], seed) if len(rows) > leaf_size else None
+    if boundary is None:
+        return Part(rows, value)
+    good = boundary(X[rows])
+    children = _grow(X, z, rows[good], leaf_size, seed), _grow(X, z, rows[~good], leaf_size, seed)
+    return Part(rows, value, boundary, children)
+
+
+def split(X: Array, z: Array, seed: int) -> Boundary | None:
+    """A boundary that divides these points into good and bad ones; None where none can be learned."""
+    from sklearn.cluster import KMeans
+    from sklearn.svm import SVC
+
+    # the one value counts as much as all coordinates together: it would drown among hundreds of them
+    spread = z.std()
+    weight = np.sqrt(X.var(axis=0).sum()) / spread if spread > 0 else 0.0
+    features = np.column_stack([X, weight * (z - z.mean())])
+    if (features == features[0]).all():
+        return None
+    labels = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
+    if min(labels.sum(), (1 - labels).sum()) < FEWEST:
+        return None
+    machine = SVC(kernel="rbf", gamma="scale", random_state=seed).fit(X, labels)
+    vectors, weights = np.ascontiguousarray(machine.support_vectors_), machine.dual_coef_[0]
+    boundary = Boundary(vectors, weights, float(machine.intercept_[0]), float(machine._gamma))
+    side = boundary(X)
+    if min(side.sum(), (~side).sum()) < FEWEST:
+        return None
+    if z[side].mean() >= z[~side].mean():
+        return boundary
+    return Boundary(vectors, weights, boundary.offset, boundary.gamma, good=-1.0)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf and the boundaries on the way to it."""
+
+    rows: Indices
+    path: tuple[tuple[Boundary, bool], ...]  # with the side taken
+
+    def inside(self, X: Array) -> npt.NDArray[np.bool_]:
+        """(m,) whether the points lie in the leaf's part of the cube."""
+        inside = np.ones(len(X), dtype=np.bool_)
+        for boundary, good in self.path:
+            left = np.flatnonzero(inside)
+            if not len(left):
+                break
+            inside[left] = boundary(X[left]) == good
+        return inside
+
+
+def select(root: Part, cp: float) -> Leaf:
+    """The leaf reached by the larger UCB at each step; the good child wins a tie."""
+    node, path = root, []
+    while node.children is not None:
+        assert node.boundary is not None
+        n = len(node.rows)
+        good, bad = (c.value + 2.0 * cp * np.sqrt(2.0 * np.log(n) / len(c.rows)) for c in node.children)
+        path.append((node.boundary, bool(good >= bad)))
+        node = node.children[0 if good >= bad else 1]
+    return Leaf(node.rows, tuple(path))

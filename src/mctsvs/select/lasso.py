@@ -1,0 +1,95 @@
+"""LASSO-VS: the variables with the largest coefficients of a sparse linear model (the paper's Appendix E).
+
+    beta = argmin 1/(2n) |y - b - X beta|^2 + alpha |beta|_1         (Tibshirani, J. R. Stat. Soc. B, 1996)
+
+X (n, D) holds all points so far in the unit cube, so that all coordinates share one scale; y their standardised values.
+A variable that owns several coordinates counts with the sum of their absolute coefficients.
+
+The paper does not say how alpha is chosen: by default it is cross-validated, as is usual.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.gp.values import standardise
+from mctsvs.history import History
+
+FEWEST = 5
+"""Points below which no linear model is fitted: the choice is random."""
+FOLDS = 5
+PENALTIES = np.logspace(0.0, -2.5, 24)
+"""Candidates for alpha, relative to the smallest one that makes every coefficient zero."""
+
+
+class Lasso:
+    """Moves the `d` variables with the largest absolute coefficients.
+
+    d       number of variables moved; default 20. The paper sets it to the number of variables that matter.
+    alpha   weight of the penalty, for values of unit variance; default: chosen by five-fold cross-validation.
+            A large one leaves few coefficients, and the rest of the d variables are drawn at random.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("d", "alpha")
+
+    def __init__(self, n_variables: int, *, d: int | None = None, alpha: float | None = None) -> None:
+        if d is not None and d < 1:
+            raise InputError(f"d={d} variables cannot be moved: d must be at least 1")
+        if alpha is not None and not alpha > 0:
+            raise InputError(f"alpha={alpha} is not the weight of a penalty: it must be greater than 0")
+        self.n_variables, self.alpha = n_variables, alpha
+        self.iteration = 0
+        self.d = min(20 if d is None else d, n_variables)
+
+    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        return [(np.arange(self.n_variables), points)]
+
+    def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
+        self.iteration += 1
+        strength = np.zeros(self.n_variables)
+        y = standardise(history.y)
+        if len(y) >= FEWEST and y.any():
+            np.add.at(strength, owner, np.abs(coefficients(history.X, y, self.alpha, rng)))
+        # a random order under a stable sort: ties, and the many zeros above all, are broken at random
+        order = rng.permutation(self.n_variables)
+        return np.sort(order[np.argsort(-strength[order], kind="stable")[: self.d]])
+
+    def observe(self, variables: Indices, y: float) -> None:
+        """Everything is learnt from the points themselves."""
+
+    @property
+    def tree(self) -> None:
+        return None
+
+    def state(self) -> State:
+        return {"iteration": self.iteration}
+
+    def restore(self, state: State) -> None:
+        self.iteration = state["iteration"]
+
+
+def coefficients(X: Array, y: Array, alpha: float | None, rng: np.random.Generator) -> Array:
+    """(D,) coefficients of the sparse linear model; `alpha=None` chooses the penalty by cross-validation."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import Lasso as Linear
+    from sklearn.linear_model import LassoCV
+    from sklearn.model_selection import KFold
+
+    least = float(np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max()) / len(y)
+    if least <= 1e-12:  # nothing varies together with the values
+        return np.zeros(X.shape[1])
+    if alpha is None:
+        # points come in the order of the search, so folds of neighbours would be predicted from another region
+        folds = KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+        model = LassoCV(alphas=least * PENALTIES, cv=folds, tol=1e-3)
+    else:
+        model = Linear(alpha=alpha, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the order of the largest is settled long before
+        model.fit(X, y)
+    return np.asarray(model.coef_, dtype=np.float64)

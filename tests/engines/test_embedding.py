@@ -1,0 +1,125 @@
+"""Sketches, the shared embedding engine, HeSBO and REMBO; a longer run of every embedding method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs import Optimizer
+from mctsvs.common import InputError
+from mctsvs.engines import Observation, methods
+from mctsvs.engines.embedding import REMBO, HeSBO
+from mctsvs.engines.sketch import Sketch
+from mctsvs.testing import MIXED, drive, mixed_objective
+
+NOTHING = np.empty((0, 40))
+EMBEDDINGS = ["hesbo", "rembo", "baxus", pytest.param("alebo", marks=pytest.mark.slow)]
+
+
+def quadratic(x: Any) -> float:
+    return float((x[3] - 0.35) ** 2 + (x[17] - 0.4) ** 2)
+
+
+@pytest.mark.parametrize("make", [Sketch.hashed, Sketch.balanced])
+def test_down_undoes_up(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    sketch = make(200, 7, rng)
+    U = rng.random((20, 7))
+    X = sketch.up(U)
+    assert X.shape == (20, 200)
+    assert (X >= 0).all()
+    assert (X <= 1).all()
+    assert np.allclose([sketch.down(x) for x in X], U, atol=1e-14)
+
+
+def test_the_paper_s_formula() -> None:
+    sketch = Sketch(np.array([1, 0, 1]), np.array([1.0, -1.0, -1.0]), 2)
+    z = np.array([0.5, -0.25])
+    x = 2.0 * sketch.up((z[None] + 1.0) / 2.0)[0] - 1.0
+    assert np.allclose(x, [-0.25, -0.5, 0.25])
+
+
+def test_an_empty_bin_sits_in_the_middle() -> None:
+    sketch = Sketch(np.array([0, 0, 2]), np.ones(3), 3)
+    assert sketch.down(np.array([0.2, 0.2, 0.9])).tolist() == pytest.approx([0.2, 0.5, 0.9])
+
+
+def test_balanced_bins_differ_by_one_and_splitting_keeps_points() -> None:
+    rng = np.random.default_rng(1)
+    sketch = Sketch.balanced(50, 4, rng)
+    assert sorted(np.bincount(sketch.bins)) == [12, 12, 13, 13]
+    X = sketch.up(rng.random((5, 4)))
+    finer = sketch.split(4, rng)
+    assert finer.d == 16
+    assert sorted(set(np.bincount(finer.bins))) == [3, 4]
+    assert np.allclose([finer.up(finer.down(x)[None])[0] for x in X], X, atol=1e-14)
+    for old in range(4):  # a new bin lies inside one old bin
+        assert len(set(sketch.bins[finer.bins == old])) == 1
+    finest = finer.split(4, rng)
+    assert finest.d == 50
+    assert finest.split(4, rng).d == 50
+
+
+def test_rembo_clips_a_gaussian_projection_and_remembers_its_points() -> None:
+    engine = REMBO(np.arange(41), np.random.default_rng(0), d=4)
+    design = engine.design.copy()
+    proposals = engine.propose(3, NOTHING)
+    for u, p in zip(design, proposals, strict=False):
+        z = 2.0 * (2.0 * u - 1.0)  # sqrt(d) = 2
+        assert np.allclose(2.0 * p.x - 1.0, np.clip(engine.matrix @ z, -1.0, 1.0))
+    for i in (2, 0, 1):  # in any order, moved a little by rounding
+        x = np.clip(proposals[i].x + 1e-3, 0.0, 1.0)
+        engine.absorb([Observation(x, float(i), proposals[i].variables)])
+    assert np.array_equal(engine.low.X, design[[2, 0, 1]])
+    assert engine.asked == []
+
+
+def test_rembo_accepts_points_it_did_not_propose() -> None:
+    engine = REMBO(np.arange(41), np.random.default_rng(0), d=4)
+    engine.absorb([Observation(np.full(40, 0.5), 1.0, engine.everything)])
+    assert np.allclose(engine.low.X, 0.5)
+
+
+def test_asking_for_many_crosses_the_end_of_the_design() -> None:
+    engine = HeSBO(np.arange(41), np.random.default_rng(0), d=4, initial_points=5)
+    assert [p.iteration for p in engine.propose(8, NOTHING)] == [0] * 5 + [1] * 3
+
+
+@pytest.mark.parametrize("method", ["hesbo", "rembo", "alebo"])
+@pytest.mark.parametrize("d", [0, 41, 2.5, True])
+def test_a_wrong_d_is_refused(method: str, d: Any) -> None:
+    with pytest.raises(InputError, match=r"d=.*between 1 and 40"):
+        methods.make(method, np.arange(41), np.random.default_rng(0), d=d)
+
+
+@pytest.mark.parametrize("method", ["hesbo", "rembo", "alebo", "baxus"])
+def test_one_variable_is_enough(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)], method=method, seed=0)
+    drive(opt, lambda x: float((x[0] - 0.3) ** 2), 15)
+    nearest = 0.3
+    if method == "rembo":  # one Gaussian number a, and z in [-1, 1]: x comes within |a| / 2 of the middle, no further
+        reach = abs(REMBO(np.arange(2), np.random.default_rng(0)).matrix[0, 0]) / 2.0
+        nearest = max(0.3, 0.5 - min(reach, 0.5))
+    assert float(opt.best.value or 0.0) < (nearest - 0.3) ** 2 + 1e-3
+
+
+@pytest.mark.parametrize("method", EMBEDDINGS)
+def test_a_hundred_evaluations_of_many_variables(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)] * 200, method=method, seed=0)
+    drive(opt, quadratic, 100)
+    values = [float(t.value or 0.0) for t in opt.trials]
+    # clipping sends most of the box to corners of the cube, so rembo need only beat its own design
+    assert min(values) < (0.05 if method != "rembo" else min(values[:10]))
+    assert len(opt.importance()) == 200
+
+
+@pytest.mark.parametrize("method", EMBEDDINGS)
+def test_a_hundred_evaluations_of_mixed_variables(method: str) -> None:
+    opt = Optimizer(MIXED, method=method, seed=0)
+    for _ in range(100):
+        (trial,) = opt.ask()
+        opt.tell(trial, mixed_objective(trial.params))
+    values = [float(t.value or 0.0) for t in opt.trials]
+    assert min(values) <= min(values[:10])

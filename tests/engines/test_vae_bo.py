@@ -1,0 +1,77 @@
+"""VAE-BO: the autoencoder, when it is trained, and its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs import Optimizer
+from mctsvs.common import Array, InputError
+from mctsvs.engines import Observation, methods, vae
+from mctsvs.engines.vae_bo import VAEBO
+from mctsvs.testing import drive
+
+pytestmark = pytest.mark.skipif(bool(methods.missing(methods.METHODS["vae-bo"])), reason="torch is not installed")
+
+
+def line(n: int, D: int, rng: np.random.Generator) -> Array:
+    """Points near a curve in D coordinates."""
+    t = rng.random((n, 1))
+    return np.clip(0.5 + 0.4 * np.sin(2.0 * t + np.linspace(0.0, 3.0, D)) + 0.01 * rng.standard_normal((n, D)), 0, 1)
+
+
+def test_training_learns_a_curve() -> None:
+    rng = np.random.default_rng(0)
+    X = line(60, 20, rng)
+    start = vae.initial(20, 2, 32, rng)
+    before = [w.copy() for w in start]
+    weights = vae.train(start, X, rng)
+    assert all(np.array_equal(a, b) for a, b in zip(start, before, strict=True))
+    rebuilt = vae.decode(weights, vae.encode(weights, X))
+    assert ((rebuilt >= 0.0) & (rebuilt <= 1.0)).all()
+    assert np.mean((rebuilt - X) ** 2) < 0.1 * X.var(axis=0).mean()
+
+
+def test_codes_of_random_points_differ() -> None:
+    """Where the divergence outweighs the misfit, all codes are one and there is nothing to optimise over."""
+    rng = np.random.default_rng(1)
+    X = rng.random((20, 100))
+    weights = vae.train(vae.initial(100, 10, 64, rng), X, rng)
+    codes = vae.encode(weights, X)
+    assert codes.std(axis=0).max() > 0.5
+    assert vae.decode(weights, codes).std(axis=0).mean() > 0.1
+
+
+def test_trained_again_every_thirty_evaluations() -> None:
+    engine = methods.make("vae-bo", np.arange(9), np.random.default_rng(0), steps=5)
+    assert isinstance(engine, VAEBO)
+    trained = []
+    for _ in range(85):
+        (p,) = engine.propose(1, np.empty((0, 8)))
+        trained.append(engine.trainings)
+        engine.absorb([Observation(p.x, float(p.x[0]), p.variables)])
+    assert np.flatnonzero(np.diff(trained)).tolist() == [19, 49, 79]
+    assert len(engine.codes) == len(engine.history)
+
+
+def test_better_than_its_initial_design() -> None:
+    opt = Optimizer([(0, 1)] * 20, method="vae-bo", seed=0)
+    X = drive(opt, lambda x: float(((x[:4] - 0.4) ** 2).sum()), 80)
+    values = ((X[:, :4] - 0.4) ** 2).sum(axis=1)
+    assert values[20:].min() < 0.6 * values[:20].min()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"d": 0}, "d=0 code coordinates are not possible: give 1 to 3"),
+        ({"d": 4}, "d=4 code coordinates are not possible: give 1 to 3"),
+        ({"interval": 0}, "interval=0 is too small"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0 is no step size"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Optimizer([(0, 1)] * 3, method="vae-bo", **options)
