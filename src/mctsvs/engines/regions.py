@@ -15,7 +15,8 @@ Notation: n points, D coordinates, X (n, D) in the unit cube, z (n,) standardise
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,27 +25,31 @@ from mctsvs.common import Array, Indices
 
 FEWEST = 2  # points a child must keep: one point alone is no cluster
 STARTS = 10  # of k-means, the best of which is taken
+PENALTY = float(__import__("os").environ.get("SVMC", "10"))
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """A fitted support vector machine; `good` is the sign of its good side."""
+    """A fitted support vector machine, of points shifted by `centre`; `good` is the sign of its good side."""
 
+    centre: Array  # (D,)
     vectors: Array  # (s, D) support vectors
     weights: Array  # (s,)
     offset: float
     gamma: float
     good: float = 1.0
 
-    def __call__(self, X: Array) -> npt.NDArray[np.bool_]:
-        """(m,) whether the points are on the good side.
-
-        The same numbers as SVC.decision_function, by one matrix product: ten times as fast for many coordinates.
-        """
+    def decision(self, X: Array) -> Array:
+        """(m,) the machine's decision function, by one matrix product: much faster than the library's loop."""
+        X = X - self.centre
         squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", self.vectors, self.vectors)
         distance = np.maximum(squares - 2.0 * (X @ self.vectors.T), 0.0)
-        decision = np.exp(-self.gamma * distance) @ self.weights + self.offset
-        good: npt.NDArray[np.bool_] = self.good * decision > 0.0
+        decision: Array = np.exp(-self.gamma * distance) @ self.weights + self.offset
+        return decision
+
+    def __call__(self, X: Array) -> npt.NDArray[np.bool_]:
+        """(m,) whether the points are on the good side."""
+        good: npt.NDArray[np.bool_] = self.good * self.decision(X) > 0.0
         return good
 
 
@@ -85,26 +90,31 @@ def _grow(X: Array, z: Array, rows: Indices, leaf_size: int, seed: int) -> Part:
 def split(X: Array, z: Array, seed: int) -> Boundary | None:
     """A boundary that divides these points into good and bad ones; None where none can be learned."""
     from sklearn.cluster import KMeans
-    from sklearn.svm import SVC
 
-    # the one value counts as much as all coordinates together: it would drown among hundreds of them
-    spread = z.std()
-    weight = np.sqrt(X.var(axis=0).sum()) / spread if spread > 0 else 0.0
-    features = np.column_stack([X, weight * (z - z.mean())])
-    if (features == features[0]).all():
+    centre, spread = X.mean(axis=0), float(np.sqrt(X.var(axis=0).sum()))
+    if (X == X[0]).all():
         return None
+    # the one value counts as much as all coordinates together: it would drown among hundreds of them
+    values = (z - z.mean()) / (float(z.std()) or 1.0)
+    features = np.column_stack([(X - centre) / spread, values])
     labels = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
     if min(labels.sum(), (1 - labels).sum()) < FEWEST:
         return None
-    machine = SVC(kernel="rbf", gamma="scale", random_state=seed).fit(X, labels)
-    vectors, weights = np.ascontiguousarray(machine.support_vectors_), machine.dual_coef_[0]
-    boundary = Boundary(vectors, weights, float(machine.intercept_[0]), float(machine._gamma))
+    boundary = fit(X, labels, seed)
     side = boundary(X)
     if min(side.sum(), (~side).sum()) < FEWEST:
         return None
-    if z[side].mean() >= z[~side].mean():
-        return boundary
-    return Boundary(vectors, weights, boundary.offset, boundary.gamma, good=-1.0)
+    return boundary if z[side].mean() >= z[~side].mean() else replace(boundary, good=-1.0)
+
+
+def fit(X: Array, labels: npt.NDArray[Any], seed: int) -> Boundary:
+    """The boundary between points labelled 0 and 1; the kernel's width follows their spread."""
+    from sklearn.svm import SVC
+
+    centre, gamma = X.mean(axis=0), 1.0 / float(X.var(axis=0).sum())
+    machine = SVC(C=PENALTY, gamma=gamma, random_state=seed).fit(X - centre, labels)
+    vectors, weights = np.ascontiguousarray(machine.support_vectors_), machine.dual_coef_[0]
+    return Boundary(centre, vectors, weights, float(machine.intercept_[0]), gamma)
 
 
 @dataclass(frozen=True)
