@@ -92,7 +92,7 @@ def split(X: Array, z: Array, seed: int) -> Boundary | None:
     from sklearn.cluster import KMeans
 
     centre, spread = X.mean(axis=0), float(np.sqrt(X.var(axis=0).sum()))
-    if (X == X[0]).all():
+    if (X[0] == X).all():
         return None
     # the one value counts as much as all coordinates together: it would drown among hundreds of them
     values = (z - z.mean()) / (float(z.std()) or 1.0)

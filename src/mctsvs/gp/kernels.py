@@ -4,8 +4,8 @@ Notation and shapes, used in all of `gp`:
     n, m    data points, query points             d      variables of the subspace
     X       (n, d) data in the unit cube          Z      (m, d) query points
     theta   logarithms of the kernel's parameters (lengthscales, then outputscale, a block per term)
-    K       (n, n) Gram matrix; only its lower triangle is ever computed
-    W       (n, n) dL/dK of some scalar L, symmetric; only its lower triangle is read
+    K       (n, n) Gram matrix; only its upper triangle (C order) is ever computed
+    W       (n, n) dL/dK of some scalar L, symmetric; only its upper triangle is read
 
 No (n, n, d) array exists anywhere: all lengthscale derivatives of the joint kernel come out of one symmetric
 matrix product, so likelihood and gradient cost what one factorisation costs.
@@ -50,7 +50,7 @@ class Gram(Protocol):
     """A kernel bound to one data set: Gram matrix and its parameter derivative, buffers reused between calls."""
 
     def fill(self, theta: Array, K: Array) -> None:
-        """Write the lower triangle of the Gram matrix into K."""
+        """Write the upper triangle of the Gram matrix into K."""
         ...
 
     def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
@@ -147,7 +147,7 @@ class JointCross:
 
 
 class JointGram:
-    """`Joint` on one data set: lower triangle by row blocks, squared distances by one matrix product a block."""
+    """`Joint` on one data set: upper triangle by row blocks, squared distances by one matrix product a block."""
 
     def __init__(self, X: Array, radial: Radial) -> None:
         n, d = X.shape
@@ -173,10 +173,10 @@ class JointGram:
         self.columns[:, :d] = Xs
         for i in range(0, n, self.block):
             j = min(i + self.block, n)
-            r = self.buffer[: (j - i) * j].reshape(j - i, j)
-            np.dot(self.left[i:j], self.right[:j].T, out=r)
+            r = self.buffer[: (j - i) * (n - i)].reshape(j - i, n - i)
+            np.dot(self.left[i:j], self.right[i:].T, out=r)
             np.abs(r, out=r)  # cancellation can leave a tiny negative distance
-            k, slope = K[i:j, :j], self.slope[i:j, :j]
+            k, slope = K[i:j, i:], self.slope[i:j, i:]
             if self.radial == "matern52":  # r holds 5 r^2; the slope's factor 5/3 is applied in `pull_back`
                 np.sqrt(r, out=slope)
                 np.subtract(log_scale, slope, out=k)
@@ -197,10 +197,10 @@ class JointGram:
         G, Xs = self.slope, self.columns[:, :d]
         for i in range(0, n, self.block):
             j = min(i + self.block, n)
-            G[i:j, :j] *= W[i:j, :j]
+            G[i:j, i:] *= W[i:j, i:]
         np.fill_diagonal(G, 0.0)  # zero distance
         factor = 5.0 / 3.0 if self.radial == "matern52" else 1.0
-        GX = dsymm(factor, G.T, self.columns, lower=0)  # G [Xs, 1]
+        GX = dsymm(factor, G.T, self.columns, lower=1)  # G [Xs, 1]
         gradient = np.empty(d + 1)
         gradient[:d] = 2.0 * (GX[:, d] @ (Xs * Xs) - np.einsum("ij,ij->j", Xs, GX[:, :d]))
         if total is None:
@@ -281,13 +281,13 @@ class AdditiveGram:
 
     def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
         d = self.X.shape[1]
-        lower = np.tril(W) + np.tril(W, -1)  # the off-diagonal counts twice, the upper triangle never
+        upper = np.triu(W) + np.triu(W, 1)  # the off-diagonal counts twice, the lower triangle never
         gradient = np.empty(d + 1)
         gradient[d] = 0.0
         for j in range(d):
             squared, k, slope = self._term(theta, j)
-            gradient[d] += np.vdot(lower, k)
-            gradient[j] = np.vdot(lower, slope * squared)
+            gradient[d] += np.vdot(upper, k)
+            gradient[j] = np.vdot(upper, slope * squared)
         gradient *= np.exp(theta[-1]) / d
         return gradient
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg.blas import dsyr
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.priors import Prior
+from mctsvs.gp.triangular import invert_from_factor
 
 JITTER = 1e-8
 FAILED = 1e25  # value of a parameter vector whose matrix cannot be factorised
@@ -22,7 +23,8 @@ FAILED = 1e25  # value of a parameter vector whose matrix cannot be factorised
 class Likelihood:
     """Negative log marginal likelihood plus prior penalty: value and gradient in one call.
 
-    A C-ordered matrix seen through `.T` is Fortran-ordered, so LAPACK works in place on what the kernel wrote.
+    The upper triangle of a C-ordered matrix is, seen through `.T`, the lower one of a Fortran-ordered matrix: LAPACK
+    works in place on what the kernel wrote, and OpenBLAS factorises that triangle several times faster than the other.
     """
 
     def __init__(self, kernel: Kernel, X: Array, y: Array, prior: Prior | None = None) -> None:
@@ -38,17 +40,17 @@ class Likelihood:
         noise = float(np.exp(theta[-1])) + JITTER
         self.gram.fill(theta[:-1], K)
         K.ravel()[diagonal] += noise
-        U, failed = dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+        L, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             return FAILED, np.zeros_like(theta)
         half_log_determinant = np.log(K.ravel()[diagonal]).sum()
-        u, _ = dtrtrs(U, self.y, lower=0, trans=1)
-        alpha, _ = dtrtrs(U, u, lower=0)
+        u, _ = dtrtrs(L, self.y, lower=1)
+        alpha, _ = dtrtrs(L, u, lower=1, trans=1)
         value = 0.5 * float(u @ u) + half_log_determinant + 0.5 * n * np.log(2.0 * np.pi)
 
-        dpotri(U, lower=0, overwrite_c=1)  # K now holds the inverse
+        invert_from_factor(L)  # K now holds the inverse
         trace, squares = float(K.ravel()[diagonal].sum()), float(alpha @ alpha)
-        dsyr(-1.0, alpha, lower=0, a=U, overwrite_a=1)
+        dsyr(-1.0, alpha, lower=1, a=L, overwrite_a=1)
         K *= 0.5  # W = dL/dK = (A^-1 - alpha alpha') / 2
         # sum(W * A) = (n - y' A^-1 y) / 2, so the outputscale's derivative costs nothing
         total = 0.5 * (n - float(u @ u)) - 0.5 * noise * (trace - squares)

@@ -89,13 +89,13 @@ class MahalanobisGram:
 
     def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
         X, d = self.X, self.X.shape[1]
-        G = np.tril(W, -1) * self.k
+        G = np.triu(W, 1) * self.k
         G += G.T
         # dL/dU = -U S with S = sum_ij G_ij (x_i - x_j)(x_i - x_j)'
         S = 2.0 * (X.T @ (G.sum(axis=1)[:, None] * X) - X.T @ (G @ X))
         gradient = np.empty(len(theta))
         gradient[:-1] = -(triangle(theta, d) @ S)[np.triu_indices(d)]
-        gradient[-1] = np.vdot(np.tril(W) + np.tril(W, -1), self.k) if total is None else total
+        gradient[-1] = np.vdot(np.triu(W) + np.triu(W, 1), self.k) if total is None else total
         return gradient
 
 

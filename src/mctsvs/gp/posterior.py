@@ -53,8 +53,9 @@ class Posterior:
         while True:
             gram.fill(theta[:-1], K)
             np.fill_diagonal(K, np.diagonal(K) + np.exp(theta[-1]) + jitter)
-            factor, failed = dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
+            lower, failed = dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
             if not failed:
+                factor = np.asfortranarray(lower.T)
                 return Posterior(kernel, theta, X, y, factor, _solve(factor, y), jitter, (len(X),))
             jitter *= 100.0
 
