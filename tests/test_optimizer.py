@@ -74,7 +74,9 @@ def test_bad_input_is_one_sentence(call: Any, words: str) -> None:
     assert "\n" not in sentence
 
 
-@pytest.mark.parametrize("value", ["3.1", b"1", True, [1.0, 2.0], object(), 1j])
+@pytest.mark.parametrize(
+    "value", ["3.1", b"1", True, [1.0, 2.0], [[1.0], 2.0], object(), 1j, np.bool_(True), np.array("3.5")]
+)
 def test_a_value_that_is_no_number_is_refused_and_nothing_is_lost(value: Any) -> None:
     opt = Optimizer([(0, 1)] * 3)
     (trial,) = opt.ask()
@@ -124,3 +126,50 @@ def test_huge_spaces_are_quick() -> None:
         (trial,) = opt.ask()
         opt.tell(trial, float(trial.x[:5].sum()))
     assert trial.x.shape == (100_000,)
+
+
+def test_huge_values_do_not_overflow() -> None:
+    """Sums of squares of such values would: the tree clips them, the model scales them first."""
+    points = []
+    for scale in (1.0, 2.0**660):
+        opt = Optimizer([(0, 1)] * 12, method="mcts-vs-rs", seed=0)
+        for _ in range(60):
+            (trial,) = opt.ask()
+            opt.tell(trial, scale * float(np.round(trial.x.sum() * 1024)))
+        points.append(np.array([t.x for t in opt.trials]))
+    assert np.isfinite(points[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("mcts-vs-bo", {"cp": "abc"}),
+        ("mcts-vs-bo", {"samples": 1.5}),
+        ("mcts-vs-bo", {"samples": True}),
+        ("mcts-vs-bo", {"k": 2.5}),
+        ("mcts-vs-bo", {"subset_batches": 1.5}),
+        ("mcts-vs-bo", {"pool": 0}),
+        ("mcts-vs-bo", {"winsorise": "abc"}),
+        ("mcts-vs-bo", {"climb": -1}),
+        ("mcts-vs-bo", {"candidates": "abc"}),
+        ("mcts-vs-bo", {"initial_points": 2.5}),
+        ("dropout-bo", {"d": 2.5}),
+        ("turbo", {"batch": 0}),
+        ("turbo", {"acquisition": "ucb"}),
+    ],
+    ids=str,
+)
+def test_options_of_the_wrong_kind_are_one_sentence(method: str, options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(InputError, match=name) as caught:
+        Optimizer([(0, 1)] * 3, method=method, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_initial_points_are_shared_among_the_subsets() -> None:
+    opt = Optimizer([(0, 1)] * 8, method="mcts-vs-rs", initial_points=20)
+    opt.ask(25)
+    assert sum(trial.iteration == 0 for trial in opt.trials) == 20
+    short = Optimizer([(0, 1)] * 8, method="mcts-vs-turbo")
+    short.ask(20)
+    assert sum(trial.iteration == 0 for trial in short.trials) == 12

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError
+from mctsvs.common import Array, Indices, InputError, check_count
 from mctsvs.history import History
 
 
@@ -55,8 +55,7 @@ class RandomFill:
 
 def make(name: str, k: int = 20) -> FillIn:
     """The fill-in of that name: best-k, average-best-k or random."""
-    if k < 1:
-        raise InputError(f"k={k} best points cannot fill anything in: k must be at least 1")
+    check_count("k", k)
     if name == "best-k":
         return BestK(k)
     if name == "average-best-k":

@@ -11,6 +11,7 @@ import numpy as np
 
 from mctsvs.common import Array, Indices, InputError, State
 
+LARGEST = 1e150  # sums of squares of larger values overflow
 VARIANTS = ("text", "authors-program")
 
 
@@ -99,6 +100,7 @@ class InformationSet:
         self.n, self.mean, self.squares = 0, 0.0, 0.0
 
     def add(self, variables: Indices, y: float) -> None:
+        y = min(max(y, -LARGEST), LARGEST)
         gain = y
         if self.variant == "authors-program":
             key = hashlib.blake2b(np.sort(variables).tobytes(), digest_size=12).hexdigest()

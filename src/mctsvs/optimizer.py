@@ -124,7 +124,8 @@ class Optimizer:
         if isinstance(number, bool) or not isinstance(number, numbers.Integral):
             raise InputError(f"cannot tell {trial!r}: give a Trial from ask() or its number")
         if not 0 <= number < len(self.trials):
-            raise InputError(f"trial {number} was never asked for: the numbers so far end at {len(self.trials) - 1}")
+            known_numbers = f"0 to {len(self.trials) - 1}" if self.trials else "none"
+            raise InputError(f"trial {number} was never asked for: the numbers so far are {known_numbers}")
         known = self.trials[int(number)]
         if known.value is not None:
             raise InputError(f"trial {number} was told already, with value {known.value!r}: a trial is told once")
@@ -142,6 +143,11 @@ class Optimizer:
         if self._best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
         return self._best
+
+    @property
+    def has_best(self) -> bool:
+        """Whether an evaluation has succeeded yet."""
+        return self._best is not None
 
     @property
     def pending(self) -> list[Trial]:
@@ -173,7 +179,7 @@ class Optimizer:
             "options": dict(self.options),
             "seed": self.seed,
             "units": np.array([t.unit for t in self.trials]).reshape(-1, self.space.n_coordinates),
-            "variables": [t.variables for t in self.trials],
+            "variables": [t.variables.copy() for t in self.trials],
             "values": [t.value for t in self.trials],
             "iterations": [t.iteration for t in self.trials],
             "told": None if self._best is None else self._best.number,
@@ -194,7 +200,9 @@ class Optimizer:
         )
         rows = zip(state["units"], state["variables"], state["values"], state["iterations"], strict=True)
         for number, (unit, variables, value, iteration) in enumerate(rows):
-            trial = Trial(number, np.array(unit), np.asarray(variables), opt.space, value, iteration)
+            unit = np.array(unit)
+            unit.flags.writeable = False
+            trial = Trial(number, unit, np.array(variables), opt.space, value, iteration)
             opt.trials.append(trial)
             if value is None:
                 opt._pending[number] = trial
@@ -232,7 +240,8 @@ def minimize(
     """Minimise f with exactly `budget` evaluations.
 
     f gets the point as a vector, or as a dict if `space` is a dict. Returning None, NaN or an infinity marks the
-    evaluation as failed. `callback(optimizer, trial)` runs after each evaluation.
+    evaluation as failed; an exception in f ends the run. `callback(optimizer, trial)` runs after each evaluation and
+    can keep what an exception would lose.
 
     >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
     >>> result.x, result.fun, result.importance
@@ -265,6 +274,8 @@ def _run(
     options: Mapping[str, Any],
 ) -> Result:
     check_budget(budget)
+    if not callable(f):
+        raise InputError(f"the objective {f!r} is not a function: give something that can be called with a point")
     opt = Optimizer(space, direction=direction, method=method, seed=seed, **options)
     for _ in range(budget):
         (trial,) = opt.ask()
@@ -297,12 +308,16 @@ def as_value(value: Any) -> float:
     """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
     if value is None:
         return math.nan
-    if isinstance(value, str | bytes | bool | complex) or (np.ndim(value) > 0 and np.size(value) != 1):
+    number = None
+    if not isinstance(value, str | bytes | bool | complex):
+        try:
+            array = np.asarray(value)
+            if array.size == 1 and array.dtype.kind in "iufO":
+                number = float(array.item())
+        except OverflowError:  # a whole number beyond all floats
+            return math.nan
+        except (TypeError, ValueError):
+            pass
+    if number is None:
         raise InputError(f"the value {value!r} is not a number: tell a float, or None if the evaluation failed")
-    try:
-        number = float(value if np.ndim(value) == 0 else np.asarray(value).item())
-    except (TypeError, ValueError):
-        raise InputError(
-            f"the value {value!r} is not a number: tell a float, or None if the evaluation failed"
-        ) from None
     return number if math.isfinite(number) else math.nan

@@ -101,7 +101,8 @@ class Tree:
     def back_propagate(self, path: list[Node], score: Array) -> None:
         """New values and one more visit for all nodes of the path (line 28).
 
-        Nodes off the path need nothing: their variables were not moved, so their scores did not change.
+        Nodes off the path need nothing: their variables were not moved, so their scores did not change. (Values told
+        after their iteration has ended are seen when a path next leads through their nodes.)
         """
         for node in path:
             node.value = self.value(node, score)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer, problems
+from mctsvs import Optimizer, problems, testing
 from mctsvs.common import Array, InputError
 from mctsvs.engines import Observation
 from mctsvs.engines.la_mcts import LAMCTS
-from mctsvs.engines.regions import PENALTY, fit, grow, select, split
+from mctsvs.engines.regions import fit, grow, select, split
 from mctsvs.gp.values import standardise
 from mctsvs.history import History
 from mctsvs.lab.run import run
 from mctsvs.solve.subspace import Subspace
 from mctsvs.solve.turbo import TuRBO
-from mctsvs.testing import MIXED, mixed_objective
 
 pytest.importorskip("sklearn")
 
@@ -45,7 +45,7 @@ def test_the_boundary_gives_the_numbers_of_the_library() -> None:
     X, z = cloud(40)
     labels = (z > 0).astype(int)
     boundary = fit(X, labels, 3)
-    machine = SVC(C=PENALTY, gamma=boundary.gamma).fit(X, labels)
+    machine = SVC(gamma="scale").fit(X, labels)
     fresh = np.random.default_rng(1).random((100, 6))
     assert np.allclose(boundary.decision(fresh), machine.decision_function(fresh), atol=1e-3)  # its own tolerance
 
@@ -140,25 +140,32 @@ def test_the_tree_is_grown_once_a_burst() -> None:
     assert sorted(set(grown)) == [0, 10, 30, 50]
 
 
+@pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
+def test_conformance_while_the_tree_is_deep(check: Any) -> None:
+    """The suite's forty evaluations end within the first burst; short bursts and small leaves divide the space."""
+    check("la-mcts-turbo", {"samples": 8, "leaf_size": 6, "penalty": 10.0, "candidates": 200}, testing.BUDGET)
+
+
 def test_one_hundred_evaluations_of_a_mixed_space() -> None:
-    opt = Optimizer(MIXED, method="la-mcts-turbo", seed=1)
+    opt = Optimizer(testing.MIXED, method="la-mcts-turbo", seed=1)
     for _ in range(100):
         (trial,) = opt.ask()
-        opt.tell(trial, mixed_objective(trial.params))
-    assert float(opt.best.value or 0.0) < 0.5  # 100 random points: about 1.5
+        opt.tell(trial, testing.mixed_objective(trial.params))
+    assert float(opt.best.value or 0.0) < 0.5  # the second best category costs 0.4
 
 
 def test_one_hundred_evaluations_of_two_hundred_variables() -> None:
     record = run(problems.make("Hartmann6_200", shuffle=True, seed=3), "la-mcts-turbo", budget=100, seed=3)
-    assert record.best > 1.5  # random search: about 1
+    assert record.best is not None
+    assert record.best > 2.0  # this seed: 2.69; random search 1.58
 
 
 def test_the_number_of_threads_changes_nothing() -> None:
     """More than 256 points: only then does the library divide k-means among its threads."""
     code = (
         "import numpy as np; from mctsvs.engines.regions import grow;"
-        "X = np.random.default_rng(0).random((700, 9)); z = np.sin(5 * X[:, 0]) + X[:, 1];"
-        "print([[*n.rows.tolist(), n.value.hex()] for n in grow(X, z, 20, 5).walk()])"
+        "X = np.random.default_rng(0).random((400, 9)); z = np.sin(5 * X[:, 0]) + X[:, 1];"
+        "print([[*n.rows.tolist(), n.value.hex()] for n in grow(X, z, 150, 5).walk()])"
     )
     trees = {
         subprocess.run(
@@ -173,7 +180,9 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert len(trees) == 1
 
 
-@pytest.mark.parametrize("options", [{"leaf_size": 1}, {"samples": 0}, {"initial_points": 0}, {"cp": -1.0}])
+@pytest.mark.parametrize(
+    "options", [{"leaf_size": 1}, {"samples": 0}, {"initial_points": 0}, {"cp": -1.0}, {"penalty": 0.0}]
+)
 def test_wrong_options_are_refused(options: dict[str, float]) -> None:
     (name,) = options
     with pytest.raises(InputError, match=f"{name}="):

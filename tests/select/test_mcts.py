@@ -15,7 +15,7 @@ NOTHING, EVERY = History(0), np.arange(0)
 
 def test_initial_design_is_subsets_and_their_complements() -> None:
     selector = MCTS(50, subset_batches=3, samples=4)
-    design = selector.initial(0, np.random.default_rng(0))
+    design = selector.initial(None, np.random.default_rng(0))
     assert [n for _, n in design] == [4] * 6
     for (subset, _), (complement, _) in zip(design[::2], design[1::2], strict=True):
         assert sorted([*subset, *complement]) == list(range(50))
@@ -24,7 +24,7 @@ def test_initial_design_is_subsets_and_their_complements() -> None:
 def test_each_iteration_moves_subsets_and_complements_of_one_leaf() -> None:
     rng = np.random.default_rng(3)
     selector = MCTS(40)
-    for subset, n in selector.initial(0, rng):
+    for subset, n in selector.initial(None, rng):
         for _ in range(n):
             selector.observe(subset, float(rng.random()))
     for iteration in range(1, 30):
@@ -44,7 +44,7 @@ def test_each_iteration_moves_subsets_and_complements_of_one_leaf() -> None:
 def test_leaves_are_split_only_above_the_split_size() -> None:
     rng = np.random.default_rng(0)
     selector = MCTS(30, split_size=10, bad_limit=10**6)
-    for subset, _ in selector.initial(0, rng):
+    for subset, _ in selector.initial(None, rng):
         selector.observe(subset, float(rng.random()))
     for _ in range(200):
         selector.observe(selector.next(NOTHING, EVERY, rng), float(rng.random()))
@@ -58,7 +58,7 @@ def test_leaves_are_split_only_above_the_split_size() -> None:
 def test_a_bad_tree_is_made_anew(variant: str, longest: int) -> None:
     rng = np.random.default_rng(0)
     selector = MCTS(64, variant=variant, cp=1e9)  # explores: many right turns
-    for subset, _ in selector.initial(0, rng):
+    for subset, _ in selector.initial(None, rng):
         selector.observe(subset, float(rng.random()))
     restarts, bad = 0, []
     for _ in range(1000):
@@ -75,7 +75,7 @@ def test_a_bad_tree_is_made_anew(variant: str, longest: int) -> None:
 def test_default_exploration_follows_the_spread_of_values() -> None:
     rng = np.random.default_rng(0)
     selector = MCTS(20)
-    for subset, n in selector.initial(0, rng):
+    for subset, n in selector.initial(None, rng):
         for _ in range(n):
             selector.observe(subset, float(rng.normal(scale=50)))
     assert 5 < 0.2 * selector.information.spread < 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
+    )
+    command.add_argument(
+        "--paper", action="store_true", help="the paper's exploration constant and its search among random candidates"
     )
     command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
     command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
@@ -96,6 +100,9 @@ def run_problem(arguments: argparse.Namespace) -> int:
     problem = problems.make(arguments.problem, **variation)
     check_budget(arguments.budget)
     methods.find(arguments.method)
+    if arguments.json is not None and not arguments.json.parent.is_dir():
+        folder = str(arguments.json.parent)
+        raise InputError(f"cannot write {str(arguments.json)!r}: the folder {folder!r} does not exist")
     console = Console(stderr=True)
 
     def go(progress: Callable[[Optimizer, Trial], object] | None) -> Record:
@@ -106,6 +113,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
             options=options(arguments.set),
             variation=variation,
+            faithful=arguments.paper,
             progress=progress,
         )
 
@@ -122,10 +130,12 @@ def run_problem(arguments: argparse.Namespace) -> int:
         with Progress(*columns, console=console, transient=True) as bar:
             label = f"{arguments.method} on {problem.name}"
             task = bar.add_task(label, total=arguments.budget, best=float("nan"))
-            record = go(lambda opt, _: bar.update(task, advance=1, best=opt.best.value))
+            record = go(
+                lambda opt, _: bar.update(task, advance=1, best=opt.best.value if opt.has_best else float("nan"))
+            )
+    summarise(problem, record)
     if arguments.json is not None:
         record.save(arguments.json)
-    summarise(problem, record)
     return 0
 
 
@@ -136,7 +146,7 @@ def summarise(problem: problems.Problem, record: Record) -> None:
     rows = [
         ("problem", f"{record.problem}, {problem.dimension} variables, {problem.direction}"),
         ("method", f"{record.method}, seed {record.seed}"),
-        ("best value", f"{record.best:.6g}{optimum}"),
+        ("best value", "none: all evaluations failed" if math.isnan(record.best) else f"{record.best:.6g}{optimum}"),
         ("evaluations", str(budget)),
         ("thinking", f"{record.optimizer_seconds:.1f} s, {1e3 * record.optimizer_seconds / budget:.1f} ms each"),
     ]

@@ -30,12 +30,13 @@ class LAMCTS(HistoryEngine):
 
     leaf_size       points above which a node is split, theta
     cp              exploration constant C_p, in standard deviations of the values
+    penalty         C of the support vector machines; 10 in place of 1 divides the space much more finely
     samples         evaluations TuRBO gets in a leaf before the tree is grown anew
     initial_points  Latin hypercube before the first tree
     batch, candidates, patience, ...    TuRBO's options: see `mctsvs.solve.turbo.TuRBO`
     """
 
-    options: ClassVar[tuple[str, ...]] = ("leaf_size", "cp", "samples", "initial_points", *TURBO_OPTIONS)
+    options: ClassVar[tuple[str, ...]] = ("leaf_size", "cp", "penalty", "samples", "initial_points", *TURBO_OPTIONS)
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class LAMCTS(HistoryEngine):
         *,
         leaf_size: int = 20,
         cp: float = 0.1,
+        penalty: float = 1.0,
         samples: int = 50,
         initial_points: int = 12,
         **turbo: Any,
@@ -55,8 +57,10 @@ class LAMCTS(HistoryEngine):
             raise InputError(f"initial_points={initial_points} is too small: it must be at least 1")
         if not (np.isfinite(cp) and cp >= 0):
             raise InputError(f"cp={cp} is no exploration constant: it must be a number of at least 0")
+        if not (np.isfinite(penalty) and penalty > 0):
+            raise InputError(f"penalty={penalty} is no weight of a support vector machine: it must be greater than 0")
         super().__init__(offsets, rng)
-        self.leaf_size, self.cp, self.samples = leaf_size, cp, samples
+        self.leaf_size, self.cp, self.penalty, self.samples = leaf_size, cp, penalty, samples
         self.solver = TuRBO(**turbo)
         self.queue: deque[Array] = deque(latin_hypercube(initial_points, self.dimension, rng))
         self.left = 0  # evaluations still to be spent in the leaf
@@ -90,7 +94,7 @@ class LAMCTS(HistoryEngine):
     def _leaf(self) -> Leaf:
         """The leaf to search, from the first `grown` points and the seed alone, so that it need not be saved."""
         X, z = self.history.X[: self.grown], standardise(self.history.y[: self.grown])
-        return select(grow(X, z, self.leaf_size, self.seed), self.cp)
+        return select(grow(X, z, self.leaf_size, self.seed, self.penalty), self.cp)
 
     def state(self) -> State:
         return {

@@ -33,7 +33,7 @@ DIMENSION_SCALED = {
     "fit_iterations": 40,
     "winsorise": False,
 }
-BURST = {"samples": 50}  # TuRBO moves a subset for 50 evaluations, as in the MCTS-VS paper
+BURST = {"burst": 50}  # TuRBO moves a subset for 50 evaluations, as in the MCTS-VS paper
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,12 @@ METHODS: Mapping[str, Method] = _table(
     ),
 )
 
-SUBSPACE_OPTIONS = ("samples", "initial_points", "fill_in", "k")
+SUBSPACE_OPTIONS = ("samples", "burst", "initial_points", "fill_in", "k")
 
 
 def find(name: str) -> Method:
     """The method of that name, or a sentence that says what is there."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         close = difflib.get_close_matches(str(name), METHODS, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown method {name!r}: {hint}The methods are {', '.join(METHODS)}")
@@ -226,5 +226,5 @@ def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) 
         solve.make(method.solver, **take(solve.find(method.solver).options)),
         fill.make(options.get("fill_in", "best-k"), options.get("k", 20)),
         rng,
-        **take(("samples", "initial_points")),
+        **take(("samples", "burst", "initial_points")),
     )

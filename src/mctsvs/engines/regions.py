@@ -5,7 +5,7 @@ clusters over [x, y] tells good points from bad ones, and a support vector machi
 boundary between them in x, which divides the whole part, not only its points. Going down, the child is taken with
 the larger
 
-    UCB = v_j + 2 C_p sqrt(2 log(n_parent) / n_j)                                        (Section 3.3)
+    UCB = v_j + 2 C_p sqrt(2 log(n_parent) / n_j),
 
 v_j the mean standardised value of the child's points and n_j their number.
 
@@ -25,7 +25,6 @@ from mctsvs.common import Array, Indices
 
 FEWEST = 2  # points a child must keep: one point alone is no cluster
 STARTS = 10  # of k-means, the best of which is taken
-PENALTY = float(__import__("os").environ.get("SVMC", "10"))
 
 
 @dataclass(frozen=True)
@@ -69,25 +68,29 @@ class Part:
             yield from child.walk()
 
 
-def grow(X: Array, z: Array, leaf_size: int, seed: int) -> Part:
-    """The tree over all points: every node with more than `leaf_size` points is split where it can be."""
+def grow(X: Array, z: Array, leaf_size: int, seed: int, penalty: float = 1.0) -> Part:
+    """The tree over all points: every node with more than `leaf_size` points is split where it can be.
+
+    `penalty` is the machines' C: the larger, the more nodes can be split, and the more closely a boundary follows
+    its points.
+    """
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     with threadpool_limits(1):  # sums in a fixed order: the same tree on any number of cores
-        return _grow(X, z, np.arange(len(z)), leaf_size, seed)
+        return _grow(X, z, np.arange(len(z)), leaf_size, seed, penalty)
 
 
-def _grow(X: Array, z: Array, rows: Indices, leaf_size: int, seed: int) -> Part:
+def _grow(X: Array, z: Array, rows: Indices, leaf_size: int, seed: int, penalty: float) -> Part:
     value = float(z[rows].mean()) if len(rows) else 0.0
-    boundary = split(X[rows], z[rows], seed) if len(rows) > leaf_size else None
+    boundary = split(X[rows], z[rows], seed, penalty) if len(rows) > leaf_size else None
     if boundary is None:
         return Part(rows, value)
     good = boundary(X[rows])
-    children = _grow(X, z, rows[good], leaf_size, seed), _grow(X, z, rows[~good], leaf_size, seed)
-    return Part(rows, value, boundary, children)
+    left, right = (_grow(X, z, side, leaf_size, seed, penalty) for side in (rows[good], rows[~good]))
+    return Part(rows, value, boundary, (left, right))
 
 
-def split(X: Array, z: Array, seed: int) -> Boundary | None:
+def split(X: Array, z: Array, seed: int, penalty: float = 1.0) -> Boundary | None:
     """A boundary that divides these points into good and bad ones; None where none can be learned."""
     from sklearn.cluster import KMeans
 
@@ -100,19 +103,19 @@ def split(X: Array, z: Array, seed: int) -> Boundary | None:
     labels = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
     if min(labels.sum(), (1 - labels).sum()) < FEWEST:
         return None
-    boundary = fit(X, labels, seed)
+    boundary = fit(X, labels, seed, penalty)
     side = boundary(X)
     if min(side.sum(), (~side).sum()) < FEWEST:
         return None
     return boundary if z[side].mean() >= z[~side].mean() else replace(boundary, good=-1.0)
 
 
-def fit(X: Array, labels: npt.NDArray[Any], seed: int) -> Boundary:
-    """The boundary between points labelled 0 and 1; the kernel's width follows their spread."""
+def fit(X: Array, labels: npt.NDArray[Any], seed: int, penalty: float = 1.0) -> Boundary:
+    """The boundary between points labelled 0 and 1; the kernel is as wide as the library's "scale" makes it."""
     from sklearn.svm import SVC
 
-    centre, gamma = X.mean(axis=0), 1.0 / float(X.var(axis=0).sum())
-    machine = SVC(C=PENALTY, gamma=gamma, random_state=seed).fit(X - centre, labels)
+    centre, gamma = X.mean(axis=0), 1.0 / (X.shape[1] * float(X.var() or 1.0))
+    machine = SVC(C=penalty, gamma=gamma, random_state=seed).fit(X - centre, labels)
     vectors, weights = np.ascontiguousarray(machine.support_vectors_), machine.dual_coef_[0]
     return Boundary(centre, vectors, weights, float(machine.intercept_[0]), gamma)
 

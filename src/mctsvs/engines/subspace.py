@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Array, Indices, State, check_count
 from mctsvs.engines import Observation, Proposal
 from mctsvs.engines.base import HistoryEngine, latin_hypercube
 from mctsvs.fill import FillIn
@@ -21,7 +21,8 @@ class SubspaceEngine(HistoryEngine):
     """Moves the variables a selector chose by a solver, and fills in the others from good points.
 
     Points are made a batch at a time and handed out one by one, so a caller who asks for one point or for ten gets
-    the same sequence of subsets. A subset gets `samples` points (N_s), in one batch or in the solver's.
+    the same sequence of subsets. A subset gets `samples` points (N_s), or `burst` where a solver needs a longer run
+    than the initial design gives a subset, in one batch or in the solver's.
     """
 
     def __init__(
@@ -33,15 +34,16 @@ class SubspaceEngine(HistoryEngine):
         rng: np.random.Generator,
         *,
         samples: int = 3,
-        initial_points: int = 12,
+        burst: int | None = None,
+        initial_points: int | None = None,
     ) -> None:
-        if samples < 1:
-            raise InputError(f"samples={samples} points for a subset are too few: it must be at least 1")
-        if initial_points < 1:
-            raise InputError(f"initial_points={initial_points} is too small: it must be at least 1")
+        check_count("samples", samples)
+        for name, value in (("burst", burst), ("initial_points", initial_points)):
+            if value is not None:
+                check_count(name, value)
         super().__init__(offsets, rng)
         self.selector, self.solver, self.fill_in = selector, solver, fill_in
-        self.samples = samples
+        self.samples = samples if burst is None else burst
         self.queue: deque[Proposal] = deque()
         self.design: list[tuple[Indices, int]] = selector.initial(initial_points, rng)
         self.current: Indices | None = None  # variables being moved, whose model the solver keeps

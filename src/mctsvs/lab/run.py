@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -27,7 +28,7 @@ class Record:
     options: dict[str, Any]
     seed: int
     budget: int
-    best: float = float("nan")
+    best: float = math.nan  # NaN, null in the file: all evaluations failed
     trace: list[float] = field(default_factory=list)  # best so far after each evaluation
     optimizer_seconds: float = 0.0  # spent in ask and tell
     wall_seconds: float = 0.0
@@ -39,24 +40,40 @@ class Record:
 
     def save(self, path: Path) -> None:
         try:
-            path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+            path.write_text(json.dumps(without_nan(asdict(self)), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
 
 
-def recall(iterations: list[Indices], active: Indices) -> float:
+def without_nan(value: Any) -> Any:
+    """The same with None for NaN, which JSON does not know."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def recall(iterations: list[Indices], active: Indices) -> float | None:
     """Mean over iterations t of d*_t / d: the share of the d valid variables among those selected (Table 2).
 
     Selected in an iteration of Algorithm 1 are the variables of its leaf, each of them moved in one of the subsets.
     """
     shares = [np.isin(active, variables).mean() for variables in iterations]
-    return float(np.mean(shares)) if shares else 0.0
+    return float(np.mean(shares)) if shares else None
 
 
-def paper_options(method: str, problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with what the paper sets by problem: Dropout's d is the number of variables that matter."""
+def paper_options(method: str, problem: Problem, options: Mapping[str, Any], faithful: bool = False) -> dict[str, Any]:
+    """Options with what the paper sets by problem: Dropout's d is the number of variables that matter.
+
+    `faithful` adds the paper's exploration constant and its search among random candidates.
+    """
     chosen = dict(options)
     known = methods.options_of(methods.find(method))
+    if faithful:
+        for name, value in {**problem.paper_options, "acquisition_search": "candidates"}.items():
+            if name in known:
+                chosen.setdefault(name, value)
     if "d" in known and problem.active is not None:
         chosen.setdefault("d", len(problem.active))
     return chosen
@@ -70,11 +87,12 @@ def run(
     seed: int,
     options: Mapping[str, Any] | None = None,
     variation: Mapping[str, Any] | None = None,
+    faithful: bool = False,
     progress: Callable[[Optimizer, Trial], object] | None = None,
 ) -> Record:
     """Optimise `problem` with exactly `budget` evaluations."""
     check_budget(budget)
-    chosen = paper_options(method, problem, options or {})
+    chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
     opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
@@ -94,10 +112,11 @@ def run(
         if not moved or moved[-1] is not trial.variables:  # a batch shares one array
             moved.append(trial.variables)
         counts[trial.iteration] = counts.get(trial.iteration, 0) + 1
-        record.trace.append(float(opt.best.value) if opt.best.value is not None else float("nan"))
+        record.trace.append(float(opt.best.value or 0.0) if opt.has_best else math.nan)
         if progress is not None:
             progress(opt, trial)
-    record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
+    if opt.has_best:
+        record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
     record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
     record.importance = dict(list(opt.importance().items())[:20])
     selected = {t: np.unique(np.concatenate(moved)) for t, moved in subsets.items()}

@@ -27,8 +27,8 @@ class Selector(Protocol):
 
     def __init__(self, n_variables: int, **options: Any) -> None: ...
 
-    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
-        """Subsets to credit the initial design to, with the number of points of each."""
+    def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        """Subsets to credit the initial design to, with the number of points of each; None: as many as is usual."""
         ...
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:

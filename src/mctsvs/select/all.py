@@ -19,8 +19,8 @@ class AllVariables:
         self.n_variables = n_variables
         self.iteration = 0
 
-    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
-        return [(np.arange(self.n_variables), points)]
+    def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        return [(np.arange(self.n_variables), 12 if points is None else points)]
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Indices, InputError, State
+from mctsvs.common import Indices, State, check_count
 from mctsvs.history import History
 
 
@@ -19,14 +19,14 @@ class Dropout:
     options: ClassVar[tuple[str, ...]] = ("d",)
 
     def __init__(self, n_variables: int, *, d: int | None = None) -> None:
-        if d is not None and d < 1:
-            raise InputError(f"d={d} variables cannot be moved: d must be at least 1")
+        if d is not None:
+            check_count("d", d)
         self.n_variables = n_variables
         self.iteration = 0
         self.d = min(20 if d is None else d, n_variables)
 
-    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
-        return [(np.arange(self.n_variables), points)]
+    def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        return [(np.arange(self.n_variables), 12 if points is None else points)]
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Indices, InputError, State
+from mctsvs.common import Indices, InputError, State, check_count
 from mctsvs.history import History, InformationSet, check_variant
 from mctsvs.tree import Node, Tree
 
@@ -19,7 +20,7 @@ class MCTS:
 
     Parameters (letter in the paper, its default):
         subset_batches  N_v, 2: pairs of a random subset and its complement in each iteration
-        samples         N_s, 3: points for each subset; the engine passes the solver's number
+        samples         N_s, 3: points for each subset, in the initial design too
         bad_limit       N_bad, 5: visits of right children after which the tree is made anew
         split_size      N_split, 3: a leaf with more variables than this is split
         cp              C_p: exploration; default 0.2 standard deviations of the values seen so far, so that
@@ -40,13 +41,12 @@ class MCTS:
         cp: float | None = None,
         variant: str = "text",
     ) -> None:
-        for name, value in (("subset_batches", subset_batches), ("split_size", split_size)):
-            if value < 1:
-                raise InputError(f"{name}={value} is too small: it must be at least 1")
-        if bad_limit < 0:
-            raise InputError(f"bad_limit={bad_limit} is negative: it must be at least 0")
-        if cp is not None and not cp >= 0:
-            raise InputError(f"cp={cp} is not an exploration constant: it must be at least 0")
+        check_count("subset_batches", subset_batches)
+        check_count("samples", samples)
+        check_count("split_size", split_size)
+        check_count("bad_limit", bad_limit, least=0)
+        if cp is not None and not (isinstance(cp, numbers.Real) and not isinstance(cp, bool) and cp >= 0):
+            raise InputError(f"cp={cp!r} is not an exploration constant: it must be a number, 0 or more")
         self.subset_batches, self.samples = subset_batches, samples
         self.bad_limit, self.split_size, self.cp = bad_limit, split_size, cp
         self.variant = check_variant(variant)
@@ -56,11 +56,12 @@ class MCTS:
         self.path: list[Node] = []  # root to the selected leaf X
         self.subsets: list[Indices] = []  # of this iteration, still to be moved
 
-    def initial(self, points: int, rng: np.random.Generator) -> list[tuple[Indices, int]]:
-        """N_v random subsets of all variables, each with its complement (line 1)."""
+    def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
+        """N_v random subsets of all variables, each with its complement (line 1), N_s points each."""
         everything = np.arange(len(self.information.total))
         subsets = [part for _ in range(self.subset_batches) for part in random_halves(everything, rng)]
-        return [(subset, self.samples) for subset in subsets]
+        each = self.samples if points is None else max(1, points // len(subsets))
+        return [(subset, each) for subset in subsets]
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         """The next subset of this iteration; a new iteration when all have been moved."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, InputError, State
+from mctsvs.common import Array, State, check_choice, check_fields
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp.model import KERNELS, Model
 from mctsvs.gp.posterior import Posterior
@@ -36,17 +36,11 @@ class Settings:
     winsorise: bool = True
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("kernel", tuple(KERNELS)),
-            ("prior", tuple(PRIORS)),
-            ("acquisition", ACQUISITIONS),
-            ("acquisition_search", SEARCHES),
-        ):
-            if getattr(self, name) not in known:
-                raise InputError(f"unknown {name} {getattr(self, name)!r}: use one of {', '.join(known)}")
-        for name in ("candidates", "starts", "fit_points", "fit_iterations"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)} is too small: it must be at least 1")
+        check_choice("kernel", self.kernel, KERNELS)
+        check_choice("prior", self.prior, PRIORS)
+        check_choice("acquisition", self.acquisition, ACQUISITIONS)
+        check_choice("acquisition_search", self.acquisition_search, SEARCHES)
+        check_fields(self, least={"climb": 0, "pool": 2})
 
 
 class BayesianOptimisation:

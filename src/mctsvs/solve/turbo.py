@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Array, Indices, State, check_choice, check_fields
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
 from mctsvs.gp.model import Model
 from mctsvs.gp.posterior import Posterior, SamplePaths
@@ -50,14 +50,9 @@ class Settings:
     fit_iterations: int = 10
 
     def __post_init__(self) -> None:
-        for name in ("regions", "batch", "start_points", "candidates", "successes", "fit_points", "fit_iterations"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)} is too small: it must be at least 1")
-        for name in ("patience", "climb"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name}={getattr(self, name)} is negative: it must be at least 0")
-        if self.prior not in PRIORS:
-            raise InputError(f"unknown prior {self.prior!r}: use one of {', '.join(PRIORS)}")
+        check_choice("prior", self.prior, PRIORS)
+        check_choice("acquisition", self.acquisition, ("thompson", "log-ei"))
+        check_fields(self, least={"patience": 0, "climb": 0})
 
 
 @dataclass
