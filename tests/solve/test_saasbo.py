@@ -18,7 +18,7 @@ TINY: dict[str, Any] = {"warmup": 8, "mcmc_samples": 8, "thinning": 4, "tree_dep
 # every fit compiles the sampler, which takes seconds: one or two fits make a run light
 LIGHT: dict[str, dict[str, Any]] = {
     "saasbo": {**TINY, "refit_growth": 10.0},
-    "mcts-vs-saasbo": {**TINY, "subset_batches": 1, "samples": 12},
+    "mcts-vs-saasbo": {**TINY, "subset_batches": 1, "samples": 6},
 }
 
 
@@ -129,14 +129,14 @@ def stand_in(X: Array, values: Array, seed: int, *steps: int) -> dict[str, Array
 def test_everything_but_the_sampler_conforms(method: str, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a fit at every proposal; the first check starts another process, which would not see the stand-in."""
     monkeypatch.setattr("mctsvs.solve.saasbo.sample", stand_in)
-    check(method, {})
+    check(method, {}, testing.BUDGET)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 @pytest.mark.parametrize("method", LIGHT)
 def test_light_options_conform(method: str, check: Any) -> None:
-    check(method, LIGHT[method])
+    check(method, LIGHT[method], 20)
 
 
 @pytest.mark.slow

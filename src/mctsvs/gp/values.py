@@ -6,7 +6,7 @@ import numpy as np
 
 from mctsvs.common import Array
 
-GRID = 2.0**-40
+GRID = 2.0**-30
 """Standardised values are rounded to this grid. It is far below any noise a model can see, and it makes a*f + b
 give the very same numbers as f, although both were rounded differently on the way."""
 
