@@ -10,13 +10,15 @@ The paper does not say how alpha is chosen: by default it is cross-validated, as
 
 from __future__ import annotations
 
+import numbers
 from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Array, Indices, InputError, check_count
 from mctsvs.gp.values import standardise
 from mctsvs.history import History
+from mctsvs.select.memoryless import Memoryless
 
 FEWEST = 5
 """Points below which no linear model is fitted: the choice is random."""
@@ -25,7 +27,7 @@ PENALTIES = np.logspace(0.0, -2.5, 24)
 """Candidates for alpha, relative to the smallest one that makes every coefficient zero."""
 
 
-class Lasso:
+class Lasso(Memoryless):
     """Moves the `d` variables with the largest absolute coefficients.
 
     d       number of variables moved; default 20. The paper sets it to the number of variables that matter.
@@ -36,16 +38,13 @@ class Lasso:
     options: ClassVar[tuple[str, ...]] = ("d", "alpha")
 
     def __init__(self, n_variables: int, *, d: int | None = None, alpha: float | None = None) -> None:
-        if d is not None and d < 1:
-            raise InputError(f"d={d} variables cannot be moved: d must be at least 1")
-        if alpha is not None and not alpha > 0:
-            raise InputError(f"alpha={alpha} is not the weight of a penalty: it must be greater than 0")
-        self.n_variables, self.alpha = n_variables, alpha
-        self.iteration = 0
+        super().__init__(n_variables)
+        if d is not None:
+            check_count("d", d)
+        if alpha is not None and not (isinstance(alpha, numbers.Real) and alpha > 0):
+            raise InputError(f"alpha={alpha!r} is not the weight of a penalty: it must be greater than 0")
+        self.alpha = alpha
         self.d = min(20 if d is None else d, n_variables)
-
-    def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
-        return [(np.arange(self.n_variables), 12 if points is None else points)]
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1
@@ -56,19 +55,6 @@ class Lasso:
         # a random order under a stable sort: ties, and the many zeros above all, are broken at random
         order = rng.permutation(self.n_variables)
         return np.sort(order[np.argsort(-strength[order], kind="stable")[: self.d]])
-
-    def observe(self, variables: Indices, y: float) -> None:
-        """Everything is learnt from the points themselves."""
-
-    @property
-    def tree(self) -> None:
-        return None
-
-    def state(self) -> State:
-        return {"iteration": self.iteration}
-
-    def restore(self, state: State) -> None:
-        self.iteration = state["iteration"]
 
 
 def coefficients(X: Array, y: Array, alpha: float | None, rng: np.random.Generator) -> Array:
