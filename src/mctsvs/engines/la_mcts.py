@@ -89,7 +89,7 @@ class LAMCTS(HistoryEngine):
         return self.solver.propose(n, subspace, self.rng)
 
     def _space(self, waiting: Array) -> Subspace:
-        return Subspace(self.history, np.arange(self.dimension), waiting)
+        return Subspace(self.history, np.arange(self.dimension), waiting, self.owner)
 
     def _leaf(self) -> Leaf:
         """The leaf to search, from the first `grown` points and the seed alone, so that it need not be saved."""

@@ -67,7 +67,7 @@ class SubspaceEngine(HistoryEngine):
         variables, n = self.current, min(self.left, self.solver.batch or self.left)
         self.left -= n
         moved = self._coordinates(variables)
-        subspace = Subspace(self.history, moved, waiting)
+        subspace = Subspace(self.history, moved, waiting, self.owner)
         values = self.solver.propose(n, subspace, self.rng)
         if len(moved) == len(self.owner):
             points = values
@@ -111,5 +111,5 @@ class SubspaceEngine(HistoryEngine):
         subspace = None
         if self.current is not None:
             waiting = np.empty((0, len(self.owner)))
-            subspace = Subspace(self.history, self._coordinates(self.current), waiting)
+            subspace = Subspace(self.history, self._coordinates(self.current), waiting, self.owner)
         self.solver.restore(state["solver"], subspace)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from mctsvs.common import Array, Indices
 from mctsvs.history import History
@@ -18,6 +19,7 @@ class Subspace:
     history: History
     coordinates: Indices  # (d,)
     waiting: Array  # (p, D) points asked for and not yet told
+    owner: Indices | None = None  # (D,) variable of each coordinate; None: a variable each
 
     @property
     def dimension(self) -> int:
@@ -33,6 +35,13 @@ class Subspace:
     @property
     def y(self) -> Array:
         return self.history.y
+
+    @cached_property
+    def categorical(self) -> npt.NDArray[np.bool_]:
+        """(d,) coordinates that share their variable with others: one-hot codes of a category."""
+        if self.owner is None:
+            return np.zeros(self.dimension, dtype=np.bool_)
+        return np.asarray(np.bincount(self.owner)[self.owner[self.coordinates]] > 1)
 
     @cached_property
     def avoid(self) -> Array:

@@ -233,7 +233,7 @@ class TuRBO:
             if len(region.rows) < 2:
                 continue
             posterior, centre, y = region.condition(subspace)
-            low, high = self._box(region, posterior, centre)
+            low, high = self._box(region, posterior, centre, subspace)
             points = self._candidates(low, high, centre, rng)
             paths = posterior.sample_paths(n, rng)
             pools.append(Pool(i, centre, low, high, points, paths, y.mean() + y.std() * paths(points)))
@@ -262,7 +262,7 @@ class TuRBO:
         for _ in range(n):
             found: list[tuple[float, int, Array]] = []
             for i, (posterior, centre, scale) in fitted.items():
-                low, high = self._box(self.regions[i], posterior, centre)
+                low, high = self._box(self.regions[i], posterior, centre, subspace)
                 points = self._candidates(low, high, centre, rng)
                 surface = Surface(lies[i], log_expected_improvement(float(posterior.y.max())))
                 start = points[int(np.argmax(surface(points)))]
@@ -279,10 +279,14 @@ class TuRBO:
         return chosen
 
     @staticmethod
-    def _box(region: Region, posterior: Posterior, centre: Array) -> tuple[Array, Array]:
-        """Sides in proportion to the lengthscales, the volume that of a cube with the region's length."""
+    def _box(region: Region, posterior: Posterior, centre: Array, subspace: Subspace) -> tuple[Array, Array]:
+        """Sides in proportion to the lengthscales, the volume that of a cube with the region's length.
+
+        Categories are free everywhere: inside a small box no code could overtake the centre's own.
+        """
         log_lengthscale = posterior.theta[: len(centre)]
         sides = region.length * np.exp(np.clip(log_lengthscale - log_lengthscale.mean(), -3.0, 3.0))
+        sides[subspace.categorical] = 2.0
         return np.clip(centre - sides / 2.0, 0.0, 1.0), np.clip(centre + sides / 2.0, 0.0, 1.0)
 
     def _candidates(self, low: Array, high: Array, centre: Array, rng: np.random.Generator) -> Array:
