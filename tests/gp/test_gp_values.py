@@ -101,8 +101,8 @@ def test_infinities_and_nan_count_as_the_extreme_finite_values() -> None:
 
 def test_zero_mean_unit_variance_on_the_grid() -> None:
     values = standardise(np.random.default_rng(1).gamma(2.0, size=200))
-    assert values.mean() == pytest.approx(0.0, abs=1e-11)
-    assert values.std() == pytest.approx(1.0, abs=1e-11)
+    assert values.mean() == pytest.approx(0.0, abs=10 * GRID)
+    assert values.std() == pytest.approx(1.0, abs=10 * GRID)
     assert np.array_equal(values / GRID, np.round(values / GRID))
 
 
