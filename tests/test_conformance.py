@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ ELSEWHERE = ("saasbo", "mcts-vs-saasbo")
 @pytest.mark.parametrize("method", [m for m in METHODS if m not in ELSEWHERE])
 def test_method(method: str, check: Any) -> None:
     absent = missing(METHODS[method])
-    if absent:
+    if absent and "CI" not in os.environ:  # there a missing library is a missing install step, and the test fails
         pytest.skip(f"{', '.join(absent)} not installed")
     check(method, {}, EVALUATIONS.get(method, testing.BUDGET))
 
