@@ -9,7 +9,7 @@ from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive, Joint, Kernel, Sum
 from mctsvs.gp.likelihood import FAILED, JITTER, Likelihood
 from mctsvs.gp.model import KERNELS
-from mctsvs.gp.priors import subspace
+from mctsvs.gp.priors import dimension_scaled, subspace
 
 STEP = 1e-5
 
@@ -105,3 +105,19 @@ def test_a_matrix_that_cannot_be_factorised_gives_a_huge_value_and_no_slope() ->
 
 def test_jitter_is_what_the_reference_tests_assume() -> None:
     assert JITTER == 1e-8
+
+
+def test_gradient_under_an_unknown_constant_mean() -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.random((25, 3)), rng.standard_normal(25) + 2.0
+    kernel = KERNELS["se"]
+    likelihood = Likelihood(kernel, X, y, dimension_scaled(kernel, 3), constant_mean=True)
+    theta = np.log([0.4, 0.7, 1.1, 1.0, 0.02])
+    value, gradient = likelihood(theta)
+    for i in range(len(theta)):
+        step = np.zeros(5)
+        step[i] = 1e-5
+        slope = (likelihood(theta + step)[0] - likelihood(theta - step)[0]) / 2e-5
+        assert gradient[i] == pytest.approx(slope, rel=1e-4, abs=1e-5)
+    moved = Likelihood(kernel, X, y + 10.0, dimension_scaled(kernel, 3), constant_mean=True)
+    assert moved(theta)[0] == pytest.approx(value, abs=1e-6)

@@ -146,7 +146,7 @@ def test_fit_finds_what_scipy_finds(name: str) -> None:
     X, y = data(40)
     prior = subspace(kernel, 5)
     likelihood = Likelihood(kernel, X, y, prior)
-    theta = fit(kernel, prior, X, y, prior.start, [], iterations=200)
+    theta = fit(Likelihood(kernel, X, y, prior), prior, prior.start, [], iterations=200)
     reference = minimize(likelihood, prior.start, jac=True, method="L-BFGS-B", bounds=Bounds(prior.low, prior.high))
     assert likelihood(theta)[0] <= float(reference.fun) + 0.1
     assert likelihood(theta)[0] < likelihood(prior.start)[0] - 5.0

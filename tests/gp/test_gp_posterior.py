@@ -182,3 +182,21 @@ def test_sample_paths_pass_through_noiseless_data() -> None:
     theta, X, y = data("matern52", 12, noise=1e-8)
     path = Posterior.of(KERNELS["matern52"], theta, X, y).sample_path(np.random.default_rng(9))
     np.testing.assert_allclose(path(X), y, atol=1e-3)
+
+
+def test_a_constant_mean_is_the_generalised_least_squares_one() -> None:
+    """Against the textbook formula c = 1'A^-1 y / 1'A^-1 1, and far from all data the prediction is c."""
+    rng = np.random.default_rng(3)
+    X, y = rng.random((30, 2)), rng.standard_normal(30) + 5.0
+    kernel = KERNELS["se"]
+    theta = np.log([0.05, 0.05, 1.0, 0.01])
+    posterior = Posterior.of(kernel, theta, X, y, constant_mean=True)
+    squared = ((X[:, None] - X) ** 2).sum(axis=-1) / 0.05**2
+    A = np.exp(-0.5 * squared) + (0.01 + posterior.jitter) * np.eye(30)
+    ones = np.linalg.solve(A, np.ones(30))
+    assert posterior.offset == pytest.approx(ones @ y / ones.sum(), rel=1e-8)
+    mean, _ = posterior.predict(np.full((1, 2), 9.0))
+    assert mean[0] == pytest.approx(posterior.offset)
+    longer = posterior.extended(np.array([[0.5, 0.5]]), np.append(y, 7.0))
+    again = Posterior.of(kernel, theta, longer.X, longer.y, constant_mean=True)
+    assert longer.predict(X)[0] == pytest.approx(again.predict(X)[0], abs=1e-6)

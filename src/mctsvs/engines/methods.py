@@ -30,7 +30,10 @@ DIMENSION_SCALED = {
     "pool": 512,
     "climb": 60,
     "fit_points": 2000,
-    "fit_iterations": 40,
+    "fit_iterations": 60,
+    "fit_growth": 1.05,
+    "thorough": True,
+    "constant_mean": True,
     "winsorise": False,
 }
 BURST = {"burst": 12}  # evaluations of TuRBO on a subset; the MCTS-VS paper allows up to 50, fewer measured better

@@ -43,6 +43,8 @@ class Model:
     winsorise: bool = True
     fit_points: int = LARGEST_FIT  # parameters are fitted to at most so many points
     iterations: int = 30
+    constant_mean: bool = False
+    thorough: bool = False  # every fit starts from the prior's mode and goes on until nothing is gained
     theta: Array | None = None
     pairs: Pairs = field(default_factory=list)
     fitted: int = 0  # number of points at the last fit
@@ -63,7 +65,7 @@ class Model:
             self.fitted, self.posterior = n, None
         assert self.theta is not None
         if self.posterior is None:
-            self.posterior = Posterior.of(KERNELS[self.kernel], self.theta, X, values)
+            self.posterior = Posterior.of(KERNELS[self.kernel], self.theta, X, values, constant_mean=self.constant_mean)
         else:
             self.posterior = self.posterior.extended(X[len(self.posterior.X) :], values)
         return self.posterior
@@ -77,8 +79,11 @@ class Model:
         prior = PRIORS[self.prior](kernel, X.shape[1])
         rows = spread_by_rank(values, self.fit_points)
         X, values = X[rows], values[rows]
-        start = prior.start if self.theta is None else self.theta
-        self.theta = fit(kernel, prior, X, values, start, self.pairs, iterations=self.iterations)
+        start = prior.start if self.theta is None or self.thorough else self.theta
+        likelihood = Likelihood(kernel, X, values, prior, constant_mean=self.constant_mean)
+        if self.thorough:
+            self.pairs = []
+        self.theta = fit(likelihood, prior, start, self.pairs, iterations=self.iterations, careful=self.thorough)
 
     def _nearest(self, X: Array, values: Array) -> Indices:
         """Rows of the points nearest to the incumbent in the lengthscale metric."""
@@ -106,15 +111,30 @@ class Model:
         if blocks and self.theta is not None and len(X) <= LARGEST_FIT:
             known = sum(blocks)
             values = standardise(y[:known], winsorise=self.winsorise)
-            self.posterior = Posterior.replay(KERNELS[self.kernel], self.theta, X[:known], values, blocks)
+            self.posterior = Posterior.replay(
+                KERNELS[self.kernel], self.theta, X[:known], values, blocks, constant_mean=self.constant_mean
+            )
 
 
 def fit(
-    kernel: Kernel, prior: Prior, X: Array, values: Array, start: Array, pairs: Pairs, *, iterations: int = 30
+    likelihood: Likelihood, prior: Prior, start: Array, pairs: Pairs, *, iterations: int = 30, careful: bool = False
 ) -> Array:
-    """Most probable parameters, starting from `start`; `start` again if nothing better can be computed."""
-    likelihood = Likelihood(kernel, X, values, prior)
-    theta, value = minimise(likelihood, start, prior.low, prior.high, pairs, iterations=iterations)
+    """Most probable parameters, starting from `start`; `start` again if nothing better can be computed.
+
+    `careful`: with hundreds of lengthscales the first steps gain little, and a long one leaves the basin.
+    """
+    tolerance, first, longest = (1e-3, 0.1, 0.5) if careful else (0.02, 0.3, 2.0)
+    theta, value = minimise(
+        likelihood,
+        start,
+        prior.low,
+        prior.high,
+        pairs,
+        iterations=iterations,
+        tolerance=tolerance,
+        first_step=first,
+        longest_step=longest,
+    )
     return theta if value < FAILED else np.clip(start, prior.low, prior.high)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,16 +24,32 @@ from mctsvs.gp.likelihood import JITTER
 
 @dataclass(frozen=True)
 class Posterior:
-    """f | data. `theta` is the kernel's parameters followed by the log noise; y is standardised."""
+    """f | data. `theta` is the kernel's parameters followed by the log noise; y is standardised.
+
+    With `constant_mean` f varies about `offset`, the most probable constant given the data, otherwise about zero.
+    """
 
     kernel: Kernel
     theta: Array
     X: Array
     y: Array
     factor: Array  # upper triangular U with U'U = K + noise, (n, n), Fortran order
-    weights: Array  # (K + noise)^-1 y
     jitter: float
     blocks: tuple[int, ...]
+    constant_mean: bool = False
+
+    @cached_property
+    def offset(self) -> float:
+        """The mean of f far from all data."""
+        if not self.constant_mean:
+            return 0.0
+        ones = _solve(self.factor, np.ones(len(self.y)))
+        return float(ones @ self.y) / float(ones.sum())
+
+    @cached_property
+    def weights(self) -> Array:
+        """(K + noise)^-1 (y - offset)."""
+        return _solve(self.factor, self.y - self.offset if self.constant_mean else self.y)
 
     @cached_property
     def cross(self) -> Cross:
@@ -45,7 +61,7 @@ class Posterior:
         return self.kernel.variance(self.theta[:-1])
 
     @staticmethod
-    def of(kernel: Kernel, theta: Array, X: Array, y: Array) -> Posterior:
+    def of(kernel: Kernel, theta: Array, X: Array, y: Array, *, constant_mean: bool = False) -> Posterior:
         """Condition on the data; the jitter grows until the matrix can be factorised, so this never fails."""
         X = np.ascontiguousarray(X)
         gram, jitter = kernel.bind(X), JITTER
@@ -56,14 +72,16 @@ class Posterior:
             lower, failed = dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
             if not failed:
                 factor = np.asfortranarray(lower.T)
-                return Posterior(kernel, theta, X, y, factor, _solve(factor, y), jitter, (len(X),))
+                return Posterior(kernel, theta, X, y, factor, jitter, (len(X),), constant_mean)
             jitter *= 100.0
 
     @staticmethod
-    def replay(kernel: Kernel, theta: Array, X: Array, y: Array, blocks: Sequence[int]) -> Posterior:
+    def replay(
+        kernel: Kernel, theta: Array, X: Array, y: Array, blocks: Sequence[int], *, constant_mean: bool = False
+    ) -> Posterior:
         """The posterior reached by `of` on the first block and `extended` by the others, bit for bit."""
         ends = np.cumsum(blocks)
-        posterior = Posterior.of(kernel, theta, X[: ends[0]], y[: ends[0]])
+        posterior = Posterior.of(kernel, theta, X[: ends[0]], y[: ends[0]], constant_mean=constant_mean)
         for start, end in itertools.pairwise(ends):
             posterior = posterior.extended(X[start:end], y[:end])
         return posterior
@@ -81,28 +99,27 @@ class Posterior:
         corner -= side.T @ side
         corner_factor, failed = dpotrf(corner, lower=0, clean=1)
         if failed:  # duplicates: factorise from scratch with more jitter
-            return Posterior.of(self.kernel, self.theta, X, y)
+            return Posterior.of(self.kernel, self.theta, X, y, constant_mean=self.constant_mean)
         factor = np.zeros((n + k, n + k), order="F")
         factor[:n, :n], factor[:n, n:], factor[n:, n:] = self.factor, side, corner_factor
         blocks = (*self.blocks, k)
-        return Posterior(self.kernel, self.theta, X, y, factor, _solve(factor, y), self.jitter, blocks)
+        return Posterior(self.kernel, self.theta, X, y, factor, self.jitter, blocks, self.constant_mean)
 
     def with_values(self, y: Array) -> Posterior:
         """The same points with other values, O(n^2)."""
-        weights = _solve(self.factor, y)
-        return Posterior(self.kernel, self.theta, self.X, y, self.factor, weights, self.jitter, self.blocks)
+        return replace(self, y=y)
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of f at Z, (m,) each."""
         k, _ = self.cross.covariance(Z)
-        mean = k @ self.weights
+        mean = k @ self.weights + self.offset
         v = dtrsm(1.0, self.factor, k.T, lower=0, trans_a=1, overwrite_b=1)
         return mean, self._deviation(np.einsum("ij,ij->j", v, v))
 
     def predict_with_pull_back(self, Z: Array) -> tuple[Array, Array, Pullback]:
         """As `predict`, and the map from derivatives in (mean, sd) to derivatives in Z."""
         k, kept = self.cross.covariance(Z)
-        mean = k @ self.weights
+        mean = k @ self.weights + self.offset
         if len(Z) == 1:  # a climb's query: the vector routine takes a third of the time
             v = dtrsv(self.factor, k[0], lower=0, trans=1)[:, None]
             sd = self._deviation(np.einsum("ij,ij->j", v, v))
@@ -127,7 +144,7 @@ class Posterior:
         coefficients = amplitudes[:, None] * rng.standard_normal((len(amplitudes), count))
         noise = np.sqrt(np.exp(self.theta[-1]) + self.jitter) * rng.standard_normal((len(self.X), count))
         drawn = np.cos(self.X @ frequencies.T + phases) @ coefficients + noise
-        correction = _solve(self.factor, self.y[:, None] - drawn)
+        correction = _solve(self.factor, self.y[:, None] - self.offset - drawn)
         return SamplePaths(self, frequencies, phases, coefficients, correction)
 
 
@@ -161,6 +178,7 @@ class SamplePaths:
         """(count, m) values at Z."""
         k, _ = self.posterior.cross.covariance(Z)
         values = np.cos(Z @ self.frequencies.T + self.phases) @ self.coefficients + k @ self.correction
+        values += self.posterior.offset
         return np.ascontiguousarray(values.T)
 
     def path(self, i: int) -> SamplePath:
@@ -182,6 +200,7 @@ class SamplePath:
     def __call__(self, Z: Array) -> Array:
         k, _ = self.posterior.cross.covariance(Z)
         value: Array = np.cos(Z @ self.frequencies.T + self.phases) @ self.coefficients + k @ self.correction
+        value += self.posterior.offset
         return value
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
@@ -189,6 +208,7 @@ class SamplePath:
         angle = Z @ self.frequencies.T + self.phases
         k, kept = cross.covariance(Z)
         value = np.cos(angle) @ self.coefficients + k @ self.correction
+        value += self.posterior.offset
         gradient = -(np.sin(angle) * self.coefficients) @ self.frequencies
         C = np.broadcast_to(self.correction, k.shape)
         return value, gradient + cross.pull_back(Z, kept, C)

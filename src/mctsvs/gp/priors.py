@@ -67,8 +67,13 @@ def dimension_scaled(kernel: Kernel, d: int) -> Prior:
 
     Taken over lengthscales (mode exp(mu - 3)), not over their logarithms (mode exp(mu)): the latter gives
     lengthscales twenty times too long. Outputscale 1; noise ~ LogNormal(-4, 1), at least 1e-4.
+
+    Going from the mode to a lengthscale of 0.1 costs two nats, which among hundreds of variables some that do nothing
+    will pay by chance, and then all further points go into their wiggles: so the more variables, the larger the least
+    lengthscale, from 0.025 (up to 5 variables) to 0.3 (60 and more).
     """
-    lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), np.log(0.025), 12.0]
+    least = np.log(np.clip(0.005 * d, 0.025, 0.3))
+    lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), least, 12.0]
     outputscale = [0.0, 1.0, 0.0, 0.0]
     noise = [-4.0 - 1.0, 1.0, np.log(1e-4), 2.0]
     return _assemble(kernel, d, np.array([lengthscale, outputscale]), ADDITIVE, np.array(noise))

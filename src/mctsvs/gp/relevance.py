@@ -11,6 +11,7 @@ import numpy as np
 
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Joint
+from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import fit, spread_by_rank
 from mctsvs.gp.priors import dimension_scaled
 from mctsvs.gp.values import standardise
@@ -38,7 +39,7 @@ def relevance(X: Array, y: Array) -> Array:
         columns = np.sort(np.argsort(-correlation, kind="stable")[:MOST_COORDINATES])
     kernel = Joint("matern52")
     prior = dimension_scaled(kernel, len(columns))
-    theta = fit(kernel, prior, X[:, columns], values, prior.start, [], iterations=100)
+    theta = fit(Likelihood(kernel, X[:, columns], values, prior), prior, prior.start, [], iterations=100)
     log_lengthscale = theta[: len(columns)]
     scores[columns] = np.exp(2.0 * (log_lengthscale.min() - log_lengthscale))
     return scores

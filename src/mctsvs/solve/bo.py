@@ -33,6 +33,9 @@ class Settings:
     climb: int = 20
     fit_points: int = 160
     fit_iterations: int = 7
+    fit_growth: float = 1.1
+    thorough: bool = False
+    constant_mean: bool = False
     winsorise: bool = True
 
     def __post_init__(self) -> None:
@@ -53,7 +56,10 @@ class BayesianOptimisation:
     kernel, prior       see `mctsvs.gp.model` and `mctsvs.gp.priors`
     fit_points          parameters are fitted to at most so many points (spread evenly over the ranks of their
                         values) in at most `fit_iterations` steps; predictions use all points. A subset's model
-                        serves for a handful of points, so a perfect fit is not worth its price.
+                        serves for a handful of points, so a perfect fit is not worth its price. They are fitted
+                        again whenever there are `fit_growth` times as many points; `thorough` starts every fit
+                        from the prior's mode and ends it when nothing is gained.
+    constant_mean       values vary about an unknown constant, not about their mean
 
     Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
     but its parameters are never fitted to them.
@@ -99,6 +105,9 @@ class BayesianOptimisation:
                 winsorise=s.winsorise,
                 fit_points=s.fit_points,
                 iterations=s.fit_iterations,
+                refit_growth=s.fit_growth,
+                thorough=s.thorough,
+                constant_mean=s.constant_mean,
             )
             self.coordinates = key
         return self.model
