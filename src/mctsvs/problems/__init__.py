@@ -14,13 +14,15 @@ import difflib
 import re
 
 from mctsvs.common import InputError
-from mctsvs.problems import synthetic
+from mctsvs.problems import hpolib, nas, synthetic
 from mctsvs.problems.problem import Family, Problem, Variation
 
 __all__ = ["FAMILIES", "Family", "Problem", "Variation", "families", "make"]
 
 FAMILIES: list[Family] = [
     *synthetic.FAMILIES,
+    *nas.FAMILIES,
+    *hpolib.FAMILIES,
 ]
 
 

@@ -205,7 +205,7 @@ DATASETS: dict[str, DataSet] = _table(
     DataSet(
         name="nasbench_asr",
         description="NAS-Bench-ASR: phoneme error rates of 8,242 speech models on TIMIT",
-        files={"nb-asr-e40-1234.pickle": None},
+        files={f"nb-asr-e40-{seed}.pickle": None for seed in (1234, 1235, 1236)},
         source="https://github.com/SamsungLabs/nb-asr/releases/tag/v1.1.0",
         licence="Apache-2.0",
     ),
