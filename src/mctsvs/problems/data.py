@@ -92,12 +92,17 @@ def folder(dataset: str) -> Path:
     for place in places:
         if any((place / known.name / file).is_file() for file in known.files):
             return place / known.name
-    looked = ", ".join(repr(str(place)) for place in places)
-    files = " and ".join(known.files)
+    looked = listed([repr(str(place)) for place in places], "or")
+    files = listed(list(known.files))
     raise InputError(
-        f"the data set {dataset!r} is in none of {looked}: put {files} into a folder {dataset!r} there, "
+        f"the data set {dataset!r} is not in {looked}: put {files} into a folder {dataset!r} there, "
         f"or give another directory with --data or ${ENVIRONMENT} (the original: {known.source})"
     )
+
+
+def listed(words: list[str], joint: str = "and") -> str:
+    """a, b and c."""
+    return f" {joint} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def content(dataset: str, file: str) -> bytes:

@@ -64,20 +64,16 @@ def canonical(architecture: Sequence[Sequence[int]]) -> Canonical:
 
 
 @functools.cache
-def classes() -> list[Canonical]:
+def classes() -> dict[Architecture, Canonical]:
     """The canonical form of each of the choices."""
-    return [canonical(architecture) for architecture in architectures()]
+    return {architecture: canonical(architecture) for architecture in architectures()}
 
 
 def error_rates() -> Columns:
     """Validation phoneme error rate after the last epoch, mean over the seeds."""
-    folder = data.folder("nasbench_asr")
-    per_seed = [rates(data.content("nasbench_asr", file), str(folder / file)) for file in _files()]
-    return Columns(np.mean(per_seed, axis=0))
-
-
-def _files() -> list[str]:
-    return list(data.DATASETS["nasbench_asr"].files)
+    name = "nasbench_asr"
+    folder, files = data.folder(name), data.DATASETS[name].files
+    return Columns(np.mean([rates(data.content(name, file), str(folder / file)) for file in files], axis=0))
 
 
 def rates(content: bytes, where: str) -> Array:
@@ -89,11 +85,11 @@ def rates(content: bytes, where: str) -> Array:
         raise InputError(f"the file {where!r} is no table of NAS-Bench-ASR: {error}") from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"the file {where!r} is no table of NAS-Bench-ASR: its rows are not as published") from None
-    known = [measured.get(form) for form in classes()]
-    missing = len({form for form, rate in zip(classes(), known, strict=True) if rate is None})
+    forms = classes().values()
+    missing = len(set(forms) - measured.keys())
     if missing:
-        raise InputError(f"the file {where!r} lacks {missing} of the {len(set(classes()))} architectures: get it again")
-    return np.array(known, dtype=np.float64)
+        raise InputError(f"the file {where!r} lacks {missing} of the {len(set(forms))} architectures: get it again")
+    return np.array([measured[form] for form in forms])
 
 
 def _measured(header: dict[str, Any], rows: list[Sequence[Any]]) -> dict[Canonical, float]:
@@ -102,7 +98,8 @@ def _measured(header: dict[str, Any], rows: list[Sequence[Any]]) -> dict[Canonic
     if header["search_space"]["ops"] != OPERATIONS:
         raise plain_pickle.Refused(f"its operations are {header['search_space']['ops']!r}, not {OPERATIONS!r}")
     rate, architecture = (header["columns"].index(name) for name in ("val_per", "arch_vec"))
-    return {canonical(row[architecture]): float(row[rate][-1]) for row in rows}
+    forms = classes()
+    return {forms[tuple(map(tuple, row[architecture]))]: float(row[rate][-1]) for row in rows}
 
 
 def nasbench_asr(match: re.Match[str], variation: Variation) -> Problem:
