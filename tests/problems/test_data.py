@@ -90,7 +90,9 @@ def test_arrays_are_read_once_and_cannot_be_written_to(toy: Callable[..., Path])
     with pytest.raises(ValueError, match="read-only"):
         first["x"][0] = 3.0
     assert data.arrays("toy", TOY)["x"] is first["x"]
-    assert data.found("toy") == [data.Found(TOY, folder / TOY, "ok")]
+    assert data.found("toy") == [data.Found(TOY, folder / TOY, "ok", data.DATASETS["toy"].files[TOY])]
+    with pytest.raises(InputError, match=r"toy\.npz' has no array 'y', but x and words"):
+        first["y"]
 
 
 def test_a_missing_data_set_is_one_sentence_with_what_to_get_from_where(toy: Callable[..., Path]) -> None:
@@ -100,7 +102,7 @@ def test_a_missing_data_set_is_one_sentence_with_what_to_get_from_where(toy: Cal
     assert "the data set 'toy' is not in " in text
     assert all(word in text for word in (TOY, "--data", "$MCTSVS_DATA", "https://example.org"))
     assert "\n" not in text
-    assert data.found("toy") == [data.Found(TOY, None, "missing")]
+    assert data.found("toy") == [data.Found(TOY, None, "missing", data.DATASETS["toy"].files[TOY])]
 
 
 def test_a_flipped_bit_and_a_cut_file_are_damage(toy: Callable[..., Path]) -> None:
@@ -114,6 +116,23 @@ def test_a_flipped_bit_and_a_cut_file_are_damage(toy: Callable[..., Path]) -> No
         with pytest.raises(InputError, match=r"toy\.npz' is damaged or another version: .* https://example\.org"):
             data.arrays("toy", TOY)
         assert [found.state for found in data.found("toy")] == ["damaged"]
+
+
+def test_a_table_of_ones_own_is_checked_against_ones_own_checksum(toy: Callable[..., Path]) -> None:
+    own = archive(x=[5.0])
+    folder = toy("chosen", own)
+    data.set_directory(folder.parent)
+    with pytest.raises(InputError, match="another version"):
+        data.arrays("toy", TOY)
+    sums = folder / "SHA256SUMS"
+    sums.write_text(f"no checksum at all\n{hashlib.sha256(own).hexdigest()} *{TOY}\n")
+    assert data.arrays("toy", TOY)["x"].tolist() == [5.0]
+    assert [found.state for found in data.found("toy")] == ["own"]
+    (folder / TOY).write_bytes(own[:-1])
+    assert [found.state for found in data.found("toy")] == ["damaged"]
+    sums.write_bytes(b"\xff\xfe")
+    (folder / TOY).write_bytes(own)
+    assert [found.state for found in data.found("toy")] == ["damaged"]
 
 
 @pytest.mark.parametrize("wrong", [b"no archive", archive(x=1.0)[:60], b""])

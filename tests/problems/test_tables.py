@@ -171,6 +171,11 @@ def test_the_first_of_equal_scores_wins() -> None:
     assert table.seconds(np.array([0.2, 0.3, 0.9, 0.5, 0.6])) == 10.0
 
 
+def test_a_table_of_the_wrong_size_is_bad_input() -> None:
+    with pytest.raises(InputError, match="a table of 6 rows was read where 8 are needed"):
+        Table((4, 2), lambda: counted((3, 2))).columns  # noqa: B018
+
+
 def test_costs_are_known_where_times_were_measured(need: Need) -> None:
     known = {"NASBench201": 30, "NASBench101": 36, "NASBench1Shot1": 33, "FCNet_naval": 34}
     unknown = {"TransNAS": 24, "NASBenchGraph": 45, "NASBenchMacro": 24}

@@ -200,7 +200,7 @@ def list_data(arguments: argparse.Namespace) -> int:
         files = data.found(name)
         print(f"{name}: {known.description}")
         for found in files:
-            checksum = (known.files[found.file] or "none known")[:12]
+            checksum = (found.checksum or "none known")[:12]
             print(f"  {found.state:<10}{found.path or found.file}, SHA-256 {checksum}")
         print(f"  {'licence':<10}{known.licence}")
         print(f"  {'original':<10}{known.source}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from mctsvs.common import Array
+from mctsvs.common import Array, InputError
 from mctsvs.problems.problem import Problem, Variation
 
 NAS_OPTIONS: Mapping[str, float] = {"cp": 0.1, "d": 10, "sigma": 0.1}
@@ -57,7 +58,11 @@ class Table(Lazy):
 
     @functools.cached_property
     def columns(self) -> Columns:
-        return self.load()
+        columns = self.load()
+        rows = math.prod(self.blocks)
+        if len(columns.values) != rows:
+            raise InputError(f"a table of {len(columns.values)} rows was read where {rows} are needed")
+        return columns
 
     @functools.cached_property
     def _places(self) -> list[tuple[int, int, int]]:
