@@ -134,6 +134,11 @@ def arrays(dataset: str, file: str) -> dict[str, npt.NDArray[Any]]:
     return Arrays(path, _arrays(dataset, file, path))
 
 
+def forget() -> None:
+    """Read every file again when it is next asked for."""
+    _arrays.cache_clear()
+
+
 def found(dataset: str) -> list[Found]:
     """The state of each file of a data set."""
     known = declared(dataset)

@@ -27,7 +27,8 @@ BLOCKS = (6, 2, 6, 2, 2, 6, 2, 2, 2)
 OPERATIONS = ["linear", "conv5", "conv5d2", "conv7", "conv7d2", "zero"]
 LAYERS = 3
 Architecture = tuple[tuple[int, ...], ...]
-Canonical = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+Edges = tuple[tuple[int, int], ...]
+Canonical = tuple[tuple[int, ...], Edges]
 
 
 def architectures() -> list[Architecture]:
@@ -38,29 +39,33 @@ def architectures() -> list[Architecture]:
 
 def canonical(architecture: Sequence[Sequence[int]]) -> Canonical:
     """The same for all choices that are one architecture: operations of the layers in use, and edges."""
+    operations = [layer[0] for layer in architecture]
+    silent = tuple(OPERATIONS[operation] == "zero" for operation in operations)
+    skips = tuple(tuple(layer[1:]) for layer in architecture)
+    return min((tuple(operations[k] for k in order), edges) for order, edges in shapes(silent, skips))
+
+
+@functools.cache
+def shapes(silent: tuple[bool, ...], skips: Architecture) -> list[tuple[tuple[int, ...], Edges]]:
+    """The layers in use in each order, and the edges with vertices numbered in that order."""
     output = LAYERS + 1
     edges = {(v, v + 1) for v in range(output)}
-    for layer, (_, *skips) in enumerate(architecture):
-        edges |= {(earlier, layer + 2) for earlier, used in enumerate(skips) if used}
-    silent = {layer + 1 for layer, (operation, *_) in enumerate(architecture) if OPERATIONS[operation] == "zero"}
-    edges = {(v, w) for v, w in edges if v not in silent and w not in silent}
+    for layer, skipping in enumerate(skips):
+        edges |= {(earlier, layer + 2) for earlier, used in enumerate(skipping) if used}
     reached, reaching = {0}, {output}
     for v in range(1, output + 1):
-        if any((u, v) in edges for u in reached):
+        if any((u, v) in edges for u in reached) and not (v < output and silent[v - 1]):
             reached.add(v)
     for v in range(output - 1, -1, -1):
-        if any((v, w) in edges for w in reaching):
+        if any((v, w) in edges for w in reaching) and not (v > 0 and silent[v - 1]):
             reaching.add(v)
     kept = reached & reaching
     edges = {(v, w) for v, w in edges if v in kept and w in kept}
-    layers = sorted(kept - {0, output})
-
-    def ordered(order: tuple[int, ...]) -> Canonical:
+    found = []
+    for order in itertools.permutations(sorted(kept - {0, output})):
         place = {0: 0, output: output, **{v: i + 1 for i, v in enumerate(order)}}
-        operations = tuple(architecture[v - 1][0] for v in order)
-        return operations, tuple(sorted((place[v], place[w]) for v, w in edges))
-
-    return min(ordered(order) for order in itertools.permutations(layers))
+        found.append((tuple(v - 1 for v in order), tuple(sorted((place[v], place[w]) for v, w in edges))))
+    return found
 
 
 @functools.cache
