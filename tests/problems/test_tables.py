@@ -6,12 +6,15 @@ import itertools
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mctsvs import problems
+from mctsvs.cli import main
 from mctsvs.common import Array, InputError
 from mctsvs.lab.run import paper_options, run
 from mctsvs.problems import data, families, make, nas
@@ -251,3 +254,29 @@ def test_the_method_finds_the_best_cells_of_nasbench201(need: Need) -> None:
     assert problem.optimum is not None
     bests = [run(problem, "mcts-vs-bo", budget=200, seed=seed).best for seed in (2021, 2022, 2023)]
     assert problem.optimum - np.median(bests) <= 0.003
+
+
+def test_the_documented_way_to_add_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "problems.md").read_text(encoding="utf-8")
+    code = text.split("sphere.py`:\n\n```python\n")[1].split("```")[0]
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    monkeypatch.setattr(problems, "FAMILIES", [*problems.FAMILIES, *scope["FAMILIES"]])
+    problem = make("sphere_20")
+    assert (problem.name, problem.dimension, problem(np.ones(20))) == ("Sphere_20", 20, -20.0)
+
+
+def test_the_documentation_names_every_problem() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "problems.md").read_text(encoding="utf-8")
+    assert [family.form for family in families() if f"`{family.form.removesuffix('_T')}" not in text] == []
+
+
+def test_the_list_fits_a_hundred_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["problems"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", "example", "D", "kind", "noise", "optimum", "extra", "data"]
+    assert max(map(len, lines)) <= 100
+    for family in families():
+        (row,) = [line.split() for line in lines if line.startswith(f"{family.form} ")]
+        assert row[1:5] == [family.example, family.dimension, family.kind, "always" if family.noisy else "no"]
+        assert row[-2:] == [family.extra or "-", family.data or "-"]
