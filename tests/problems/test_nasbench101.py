@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mctsvs.common import Array
+from mctsvs.common import Array, InputError
 from mctsvs.problems import data, make
 from mctsvs.problems.nasbench101 import EDGES, LIMIT, MOST_EDGES, OUTPUT, VERTICES, Cell, Cells, cells, prune
 
@@ -121,6 +121,14 @@ def test_the_optimum_is_attained(need: Need) -> None:
     x = point(*architecture(listed, best))
     assert problem(x) == problem.optimum
     assert problem.cost(x) == seconds[best] < LIMIT
+
+
+def test_a_table_without_all_cells_is_bad_input() -> None:
+    table = Cells()
+    for hashes in ([], [1], [2**44]):
+        table.__dict__["hashes"] = np.array(hashes, dtype=np.uint64)
+        with pytest.raises(InputError, match="lacks the cell [0-9a-f]{32}: get it again"):
+            table.row(cell_of([(0, 6)]), [0] * 5)
 
 
 def test_points_that_lead_to_no_cell_within_the_limit(need: Need) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array
+from mctsvs.common import Array, InputError
 from mctsvs.problems import data
 from mctsvs.problems.problem import Problem, Variation
 from mctsvs.problems.tables import NAS_OPTIONS, Columns, Lazy, unit_cube
@@ -127,7 +127,10 @@ class Cells(Lazy):
 
     def row(self, cell: Cell, operations: list[int]) -> int:
         key = np.uint64(int(cell.fingerprint(operations)[:HASH_DIGITS], 16))
-        return int(np.searchsorted(self.hashes, key))
+        row = int(np.searchsorted(self.hashes, key))
+        if row == len(self.hashes) or self.hashes[row] != key:
+            raise InputError(f"the table of NAS-Bench-101 lacks the cell {cell.fingerprint(operations)}: get it again")
+        return row
 
     def chosen(self, x: Array) -> int | None:
         """The row of the last cell within the limit; None: there is none."""
