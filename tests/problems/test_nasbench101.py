@@ -127,7 +127,7 @@ def test_a_table_without_all_cells_is_bad_input() -> None:
     table = Cells()
     for hashes in ([], [1], [2**44]):
         table.__dict__["hashes"] = np.array(hashes, dtype=np.uint64)
-        with pytest.raises(InputError, match="lacks the cell [0-9a-f]{32}: get it again"):
+        with pytest.raises(InputError, match=r"lacks the cell [0-9a-f]{32}: get it again"):
             table.row(cell_of([(0, 6)]), [0] * 5)
 
 
