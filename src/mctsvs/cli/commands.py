@@ -6,6 +6,7 @@ import argparse
 import ast
 import math
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from mctsvs.common import InputError
 from mctsvs.engines import methods
 from mctsvs.lab.run import Record, run
 from mctsvs.optimizer import Optimizer, Trial, check_budget
+from mctsvs.problems import data
 
 SHOWN = 12  # variables listed after a run
 NOTABLE = 0.02  # those at least this important, relative to the most important one
@@ -57,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
         "--problem-seed", type=whole, default=0, metavar="S", help="of shuffle and shift; default: %(default)s"
     )
     command.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run")
+    command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=run_problem)
 
@@ -66,6 +69,11 @@ def parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
         command.set_defaults(command=function)
+
+    text = "list the data sets that problems need, and where they are"
+    command = commands.add_parser("data", help=text, description=f"{text.capitalize()}.")
+    command.add_argument("--data", metavar="DIR", help="where to look first")
+    command.set_defaults(command=list_data)
     return top
 
 
@@ -91,6 +99,8 @@ def options(pairs: list[str]) -> dict[str, Any]:
 
 
 def run_problem(arguments: argparse.Namespace) -> int:
+    if arguments.data is not None:
+        data.set_directory(arguments.data)
     variation = {
         "shuffle": arguments.shuffle,
         "shift": arguments.shift,
@@ -168,10 +178,37 @@ def show(table: Table) -> None:
 
 
 def list_problems(arguments: argparse.Namespace) -> int:
-    table = Table("name", "example", "what it is", box=box.SIMPLE)
+    rows = [("name", "example", "D", "kind", "noise", "optimum", "extra", "data")]
     for family in problems.families():
-        table.add_row(family.form, family.example, family.description)
-    show(table)
+        noise = "always" if family.noisy else "no"
+        needed = (family.extra or "-", family.data or "-")
+        rows.append((family.form, family.example, family.dimension, family.kind, noise, family.optimum, *needed))
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    about = ["", *(family.description for family in problems.families())]
+    for row, text in zip(rows, about, strict=True):
+        print("".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(textwrap.fill(text, 96, initial_indent="    ", subsequent_indent="    "))
+    print("\nIn names, D is the number of variables, N and k are other numbers, T is a task and may be left out.")
+    print("All can be made noisy with --noise. `mctsvs data` says where data is and where it comes from.")
+    return 0
+
+
+def list_data(arguments: argparse.Namespace) -> int:
+    if arguments.data is not None:
+        data.set_directory(arguments.data)
+    for name, known in data.DATASETS.items():
+        files = data.found(name)
+        print(f"{name}: {known.description}")
+        for found in files:
+            checksum = (found.checksum or "none known")[:12]
+            print(f"  {found.state:<10}{found.path or found.file}, SHA-256 {checksum}")
+        print(f"  {'licence':<10}{known.licence}")
+        print(f"  {'original':<10}{known.source}")
+        wanted = [found.file for found in files if found.state in ("missing", "damaged")]
+        if wanted:
+            print(f"  {'to do':<10}put {data.listed(wanted)} into {data.directories()[0] / name}")
+        print()
+    print(f"Looked in {', '.join(str(place) for place in data.directories())}, first to last.")
     return 0
 
 

@@ -14,13 +14,15 @@ import difflib
 import re
 
 from mctsvs.common import InputError
-from mctsvs.problems import synthetic
+from mctsvs.problems import hpolib, nas, synthetic
 from mctsvs.problems.problem import Family, Problem, Variation
 
 __all__ = ["FAMILIES", "Family", "Problem", "Variation", "families", "make"]
 
 FAMILIES: list[Family] = [
     *synthetic.FAMILIES,
+    *nas.FAMILIES,
+    *hpolib.FAMILIES,
 ]
 
 
@@ -51,7 +53,9 @@ def _closest(name: str) -> str:
     stems = {family.stem.lower(): family.stem for family in FAMILIES}
     similar = difflib.get_close_matches(word.lower(), stems, n=1, cutoff=0.6)
     if not similar:
-        return FAMILIES[0].example
+        examples = {_simple(family.example): family.example for family in FAMILIES}
+        closest = difflib.get_close_matches(_simple(name), examples, n=1, cutoff=0.6)
+        return examples[closest[0]] if closest else FAMILIES[0].example
     stem = stems[similar[0]]
     repaired = stem + tidy[len(word) :]
     try:
@@ -59,5 +63,10 @@ def _closest(name: str) -> str:
             return make(repaired).name
     except InputError:
         pass
-    examples = [family.example for family in FAMILIES if family.stem == stem]
-    return max(examples, key=lambda example: difflib.SequenceMatcher(None, repaired, example).ratio())
+    related = [family.example for family in FAMILIES if family.stem == stem]
+    return max(related, key=lambda example: difflib.SequenceMatcher(None, repaired, example).ratio())
+
+
+def _simple(name: str) -> str:
+    """Letters and digits only, in lower case."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -189,6 +189,7 @@ FAMILIES = [
         example="Hartmann6_300",
         description="Hartmann function of 6 variables on the unit cube, at most 3.32237",
         build=hartmann,
+        optimum="3.32237",
     ),
     Family(
         form="Hartmann6_k_D",
@@ -196,6 +197,7 @@ FAMILIES = [
         example="Hartmann6_5_500",
         description="Sum of k Hartmann functions of 6 variables each, at most k times 3.32237",
         build=hartmann,
+        optimum="3.32237 k",
     ),
     Family(
         form="Hartmann6_k_D_v",
@@ -203,6 +205,7 @@ FAMILIES = [
         example="Hartmann6_5_500_v",
         description="Sum of k Hartmann functions, each weighted half as much as the one before",
         build=hartmann,
+        optimum="< 6.64474",
     ),
     Family(
         form="LevyN_D",
@@ -210,6 +213,7 @@ FAMILIES = [
         example="Levy10_300",
         description="Minus the Levy function of N variables on [-10, 10], at most 0",
         build=AnySize("Levy", functions.levy, 1, (-10.0, 10.0), 1.0, {"cp": 10.0}),
+        optimum="0",
     ),
     Family(
         form="Branin2_D",
@@ -217,6 +221,7 @@ FAMILIES = [
         example="Branin2_500",
         description="Minus the Branin function of 2 variables on [-5, 10] x [0, 15], at most -0.397887",
         build=branin,
+        optimum="-0.397887",
     ),
     Family(
         form="AckleyN_D",
@@ -224,6 +229,7 @@ FAMILIES = [
         example="Ackley20_300",
         description="Minus the Ackley function of N variables on [-5, 10], at most 0",
         build=AnySize("Ackley", functions.ackley, 1, (-5.0, 10.0), 0.0),
+        optimum="0",
     ),
     Family(
         form="RosenbrockN_D",
@@ -231,6 +237,7 @@ FAMILIES = [
         example="Rosenbrock10_300",
         description="Minus the Rosenbrock function of N variables on [-5, 10], at most 0",
         build=AnySize("Rosenbrock", functions.rosenbrock, 2, (-5.0, 10.0), 1.0),
+        optimum="0",
     ),
 ]
 """One entry for each form of name."""
