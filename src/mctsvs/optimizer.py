@@ -115,7 +115,7 @@ class Optimizer:
         trial.value = as_value(value)
         del self._pending[trial.number]
         sign = 1.0 if self.direction == "maximize" else -1.0
-        self._engine.absorb([Observation(trial.unit, sign * trial.value, trial.variables)])
+        self._engine.absorb([Observation(trial.unit, sign * trial.value, trial.variables, trial.iteration)])
         if not trial.failed and (self._best is None or self._better(trial, self._best)):
             self._best = trial
 

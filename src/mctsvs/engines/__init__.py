@@ -26,6 +26,7 @@ class Observation:
     x: Array
     y: float
     variables: Indices
+    iteration: int = 0  # of the proposal it answers
 
 
 class Engine(Protocol):

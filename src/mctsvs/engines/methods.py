@@ -21,21 +21,6 @@ MCTS_VS = "Song et al., NeurIPS 2022"
 DROPOUT = "Li et al., IJCAI 2017"
 SAAS = "Eriksson and Jankowiak, UAI 2021"
 TURBO = "Eriksson et al., NeurIPS 2019"
-DIMENSION_SCALED = {
-    "kernel": "se",
-    "prior": "dimension-scaled",
-    "samples": 1,
-    "initial_points": 20,
-    "starts": 2,
-    "pool": 512,
-    "climb": 60,
-    "fit_points": 2000,
-    "fit_iterations": 60,
-    "fit_growth": 1.05,
-    "thorough": True,
-    "constant_mean": True,
-    "winsorise": False,
-}
 BURST = {"burst": 12}  # evaluations of TuRBO on a subset; the MCTS-VS paper allows up to 50, fewer measured better
 
 
@@ -59,6 +44,12 @@ def _table(*methods: Method) -> dict[str, Method]:
 
 
 METHODS: Mapping[str, Method] = _table(
+    Method(
+        "mcts-vs",
+        "variables found by tests that are steps, then optimised alone; all variables modelled where tests cannot tell",
+        "this library",
+        engine="evidence_search:EvidenceSearch",
+    ),
     Method("mcts-vs-bo", "tree-selected variables moved by Bayesian optimisation", MCTS_VS, "mcts", "bo"),
     Method("mcts-vs-rs", "tree-selected variables moved by random search", MCTS_VS, "mcts", "random"),
     Method("dropout-bo", "d random variables moved by Bayesian optimisation", DROPOUT, "dropout", "bo"),
@@ -70,7 +61,7 @@ METHODS: Mapping[str, Method] = _table(
         "Hvarfner et al., ICML 2024",
         "all",
         "bo",
-        defaults=DIMENSION_SCALED,
+        defaults={**solve.DIMENSION_SCALED, "samples": 1, "initial_points": 20},
     ),
     Method("turbo", "Bayesian optimisation in a trust region", TURBO, "all", "turbo", defaults=BURST),
     Method("turbo-m", "five trust regions that compete", TURBO, "all", "turbo", defaults={**BURST, "regions": 5}),

@@ -1,0 +1,330 @@
+"""The default method: find the variables that matter by tests that are steps, then optimise those alone.
+
+A run goes through phases, each of which can only lead to a later one:
+
+    design      a few points spread over the cube; the best of them becomes the incumbent
+    replicate   the incumbent once more: a different value means noise, and then all variables are modelled
+    probe       fresh random groups of variables are changed: how many variables matter?
+    tests       few enough: groups are tested until every variable is found or rejected (`Evidence`)
+    audit       all rejected variables at once, three times: if they act after all, all variables are modelled
+    found       Bayesian optimisation of the found variables (`FoundVariables`), with fresh epochs out of local optima
+    full        Bayesian optimisation of all variables under the dimension-scaled prior (`bo-dsp`)
+
+Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so
+that a change of phase loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, State
+from mctsvs.engines import Observation, Proposal
+from mctsvs.engines.base import HistoryEngine
+from mctsvs.gp.search import quasi_random
+from mctsvs.select.evidence import Evidence
+from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
+from mctsvs.solve import DIMENSION_SCALED
+from mctsvs.solve.bo import BayesianOptimisation
+from mctsvs.solve.found import FoundVariables
+from mctsvs.solve.subspace import Subspace
+from mctsvs.tree import Node
+
+DESIGN, FULL_DESIGN = 10, 20  # points before the first decision, and before the model of all variables
+SETTLED = 0.05  # expected number of active variables left at which testing ends
+TEST_SHARE = 0.85  # of the evaluations while testing; the others optimise what is found
+GIVE_UP = 1.6 * AFFORDABLE  # tests without an end
+AUDITS = 3
+SAME = 1e-9  # values closer than this share of their range are equal
+HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected from this epoch
+WIDEST_MODEL = 2000  # coordinates of the model of all variables; of more, a changing part is moved
+PART = 1000
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a proposal asks; answered when its value is told."""
+
+    kind: str
+    level: float = 0.0  # the incumbent's value at the time
+    base: Array | None = None  # the incumbent, where the value is to be compared with its own
+    group: Indices | None = None  # the variables that were changed
+
+
+class EvidenceSearch(HistoryEngine):
+    """See the module's description."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator) -> None:
+        super().__init__(offsets, rng)
+        n = len(offsets) - 1
+        self.phase = "design"
+        self.iteration = 0
+        self.open: dict[int, Question] = {}
+        self.incumbent: Array | None = None
+        self.level = -np.inf  # the incumbent's value
+        self.evidence = Evidence(n)
+        self.count = ActiveCount(n)
+        self.fresh: Indices = rng.permutation(n)  # variables not probed yet are those from `probed` on
+        self.probed = 0
+        self.steps = 0  # points that optimised the found variables
+        self.audits = 0
+        self.epoch = 0  # first row of the history that the model of the found variables sees
+        self.spent = 0  # proposals in a row that promised nothing
+        self.restart: list[Array] = []  # first points of a new epoch
+        self.found: Indices = np.empty(0, dtype=np.intp)
+        self.optimiser = FoundVariables()
+        self.full = BayesianOptimisation(**DIMENSION_SCALED)
+        self.part: Indices | None = None  # coordinates of the full model, where it cannot have all
+
+    # ------------------------------------------------------------------ proposing
+
+    def propose(self, n: int, pending: Array) -> list[Proposal]:
+        proposals: list[Proposal] = []
+        for _ in range(n):
+            waiting = np.concatenate([pending, *(p.x[None] for p in proposals)])
+            question, x, variables = self._next(waiting)
+            self.iteration += 1
+            self.open[self.iteration] = question
+            proposals.append(Proposal(x, variables, self.iteration))
+        return proposals
+
+    def _next(self, waiting: Array) -> tuple[Question, Array, Indices]:
+        asked = len(self.history) + len(self.history.failures) + len(waiting)
+        wanted = FULL_DESIGN if self.phase == "full" else DESIGN
+        if self.incumbent is None or (asked < wanted and self.phase in ("design", "full")):
+            return self._design()
+        if self.phase == "design":
+            self.phase = "replicate"
+        if self.phase == "replicate":
+            if not any(question.kind == "replicate" for question in self.open.values()):
+                return Question("replicate", self.level, self.incumbent), self.incumbent.copy(), self.everything
+            return self._probe() or self._design()  # its value is awaited: go on as if there were no noise
+        if self.phase == "probe":
+            return self._probe() or self._design()
+        if self.phase == "tests":
+            return self._test(waiting)
+        if self.phase == "audit" and self.audits < AUDITS:
+            self.audits += 1
+            return self._change(np.flatnonzero(self.evidence.rejected), "audit")
+        if self.phase in ("audit", "found"):
+            return self._step(waiting)
+        return self._all(waiting)
+
+    def _design(self) -> tuple[Question, Array, Indices]:
+        points = quasi_random(FULL_DESIGN, self.dimension, self._design_generator())
+        told = len(self.history) + len(self.history.failures)
+        at = told + sum(question.kind == "design" for question in self.open.values())
+        x = points[at] if at < FULL_DESIGN else self.rng.random(self.dimension)
+        return Question("design"), x, self.everything
+
+    def _design_generator(self) -> np.random.Generator:
+        """One quasi-random sequence for the whole run: its later points fit between the earlier ones."""
+        return np.random.default_rng(np.asarray(self.fresh[:64], dtype=np.uint32))
+
+    def _probe(self) -> tuple[Question, Array, Indices] | None:
+        group = self.fresh[self.probed : self.probed + self.count.next_size]
+        if len(group) == 0:
+            self._decide()
+            return None
+        self.probed += len(group)
+        return self._change(group, "probe")
+
+    def _change(self, group: Indices, kind: str) -> tuple[Question, Array, Indices]:
+        """The incumbent with other values of the group: half of them anywhere, half pushed by 0.2 to 0.8."""
+        assert self.incumbent is not None
+        coordinates = self._coordinates(group)
+        x, k = self.incumbent.copy(), len(coordinates)
+        anywhere, push = self.rng.random(k), (x[coordinates] + 0.2 + 0.6 * self.rng.random(k)) % 1.0
+        x[coordinates] = np.where(self.rng.random(k) < 0.5, anywhere, push)
+        return Question(kind, self.level, self.incumbent, group), x, group
+
+    def _test(self, waiting: Array) -> tuple[Question, Array, Indices]:
+        evidence = self.evidence
+        self._take_found()
+        if evidence.undecided >= SETTLED and evidence.tests > GIVE_UP:
+            self._enter_full()
+            return self._all(waiting)
+        if evidence.undecided < SETTLED:
+            self.phase = "audit" if evidence.rejected.any() else "found"
+            return self._next(waiting)
+        if len(self.found) == 0 or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
+            group = evidence.next_group(self._busy(), self.rng)
+            if len(group):
+                return self._change(group, "test")
+        return self._step(waiting)
+
+    def _busy(self) -> Indices:
+        """Variables in tests under way."""
+        groups = [question.group for question in self.open.values() if question.group is not None]
+        return np.concatenate([np.empty(0, dtype=np.intp), *groups])
+
+    def _step(self, waiting: Array) -> tuple[Question, Array, Indices]:
+        """One point of Bayesian optimisation in the found variables."""
+        assert self.incumbent is not None
+        if len(self.found) == 0:
+            return self._all(waiting)
+        moved = self._coordinates(self.found)
+        x = self.incumbent.copy()
+        if self.restart:
+            x[moved] = self.restart.pop()
+            return Question("epoch", self.level), x, self.found
+        rows = slice(self.epoch, None)
+        X, y = self.history.X[rows][:, moved], self.history.y[rows]
+        if len(y) < 2:  # the first points of an epoch are still awaited
+            x[moved] = self.rng.random(len(moved))
+            return Question("epoch", self.level), x, self.found
+        avoid = np.array([*self.history.failures, *waiting]).reshape(-1, self.dimension)[:, moved]
+        point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, avoid, self.rng)
+        self.spent = self.spent + 1 if promise < HOPELESS else 0
+        if self.spent >= 2 and len(y) >= 4 * len(moved) + 20 and self.phase == "found":
+            self._new_epoch(len(moved))
+            return self._step(waiting)
+        self.steps += 1
+        x[moved] = point
+        return Question("box" if local else "step", self.level), x, self.found
+
+    def _new_epoch(self, d: int) -> None:
+        """Forget the model and the incumbent, not the best point: look for another optimum from fresh points."""
+        self.epoch, self.spent = len(self.history), 0
+        self.optimiser.forget()
+        self.restart = list(quasi_random(d + 4, d, self.rng))
+        self.level = -np.inf
+
+    def _all(self, waiting: Array) -> tuple[Question, Array, Indices]:
+        """One point of Bayesian optimisation in all variables, or in a changing part of very many."""
+        coordinates = np.arange(self.dimension)
+        if self.dimension > WIDEST_MODEL:
+            if self.part is None or self.iteration % 20 == 0:
+                score = self.evidence.probability[self.owner] + 1e-3 * self.rng.random(self.dimension)
+                self.part = np.sort(np.argsort(-score)[:PART])
+            coordinates = self.part
+        subspace = Subspace(self.history, coordinates, waiting, self.owner)
+        x = self.history.X[self.history.best(1)[0]].copy()
+        x[coordinates] = self.full.propose(1, subspace, self.rng)[0]
+        return Question("full"), x, np.unique(self.owner[coordinates])
+
+    # ------------------------------------------------------------------ learning
+
+    def absorb(self, batch: Sequence[Observation]) -> None:
+        super().absorb(batch)
+        for observation in batch:
+            question = self.open.pop(observation.iteration, Question("foreign"))
+            self._answer(question, observation)
+
+    def _answer(self, question: Question, observation: Observation) -> None:
+        y, kind = observation.y, question.kind
+        if not np.isfinite(y):
+            if kind == "replicate":  # an incumbent that may fail is noise of another kind
+                self._enter_full()
+            return
+        if question.base is not None:
+            changed = self._changed_variables(observation.x, question.base)
+            differs = abs(y - question.level) > self._tolerance
+            if kind == "replicate":
+                self.phase = "probe"
+                if differs:
+                    self._enter_full()
+            elif kind == "audit":
+                if differs:
+                    self._enter_full()
+                elif self.audits == AUDITS and not any(q.kind == "audit" for q in self.open.values()):
+                    self.phase = "found" if self.phase == "audit" else self.phase
+            elif len(changed):
+                self.evidence.add(changed, y - question.level, hit=differs)
+                if kind == "probe":
+                    self.count.add(len(changed), hit=differs)
+                else:
+                    self.evidence.learn_prior()
+        if kind == "box":
+            gain = 1e-3 * float(self.history.y.std())
+            self.optimiser.box.update(len(self._coordinates(self.found)), success=y > question.level + gain)
+        if self.incumbent is None or y > self.level:
+            self.incumbent, self.level = np.array(observation.x), y
+        if self.phase == "probe" and self.count.decided:
+            self._decide()
+
+    @property
+    def _tolerance(self) -> float:
+        """Smaller differences are rounding: relative to the range of values, so that units do not matter."""
+        y = self.history.y
+        return max(SAME * float(y.max() - y.min()), 1e-14 * float(np.abs(y).max()))
+
+    def _changed_variables(self, x: Array, base: Array) -> Indices:
+        """A rounded integer or a category may be where it was."""
+        return np.unique(self.owner[x != base])
+
+    def _decide(self) -> None:
+        """Few enough active variables to find them one by one, or a model of all?"""
+        if self.count.probability_dense < 0.5:
+            self.phase = "tests"
+            self.evidence.expect(self.count.typical)
+        else:
+            self._enter_full()
+
+    def _enter_full(self) -> None:
+        self.phase = "full"
+
+    def _take_found(self) -> None:
+        found = self.evidence.found
+        if not np.array_equal(found, self.found):
+            self.found = found
+            self.optimiser.forget()
+
+    def _coordinates(self, variables: Indices) -> Indices:
+        if len(self.owner) == len(self.offsets) - 1:
+            return variables
+        return np.flatnonzero(np.isin(self.owner, variables))
+
+    # ------------------------------------------------------------------ explaining
+
+    def importance(self) -> Array:
+        """The probability that each variable matters; the relevance in a model where no tests could tell."""
+        if self.phase in ("design", "replicate", "full"):
+            return super().importance()
+        return self.evidence.probability.copy()
+
+    @property
+    def tree(self) -> Node | None:
+        return self.evidence.tree if self.evidence.tests else None
+
+    # ------------------------------------------------------------------ saving
+
+    def state(self) -> State:
+        return {
+            **super().state(),
+            "phase": self.phase,
+            "iteration": self.iteration,
+            "open": [(i, q.kind, q.level, q.base, q.group) for i, q in self.open.items()],
+            "incumbent": self.incumbent,
+            "level": self.level,
+            "evidence": self.evidence.state(),
+            "count": self.count.state(),
+            "fresh": self.fresh.copy(),
+            "counters": [self.probed, self.steps, self.audits, self.epoch, self.spent],
+            "restart": [point.copy() for point in self.restart],
+            "found": self.found.copy(),
+            "optimiser": self.optimiser.state(),
+            "full": self.full.state(),
+            "part": self.part,
+        }
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.phase, self.iteration = state["phase"], state["iteration"]
+        self.open = {i: Question(*rest) for i, *rest in state["open"]}
+        self.incumbent, self.level = state["incumbent"], state["level"]
+        self.evidence = Evidence.restore(state["evidence"])
+        self.count = ActiveCount.restore(len(self.everything), state["count"])
+        self.fresh = state["fresh"]
+        self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
+        self.restart, self.found, self.part = list(state["restart"]), state["found"], state["part"]
+        self.optimiser = FoundVariables.restore(state["optimiser"])
+        coordinates = np.arange(self.dimension) if self.part is None else self.part
+        waiting = np.empty((0, self.dimension))
+        self.full.restore(state["full"], Subspace(self.history, coordinates, waiting, self.owner))
