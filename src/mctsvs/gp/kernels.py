@@ -238,20 +238,28 @@ class Additive:
 
 
 class AdditiveCross:
-    """`Additive` to one data set, a variable at a time."""
+    """`Additive` to one data set: all variables at once for a climb's single query, else a variable at a time."""
 
     def __init__(self, theta: Array, X: Array, radial: Radial) -> None:
         self.X, self.radial = X, radial
         self.inverse, self.share = np.exp(-theta[:-1]), float(np.exp(theta[-1])) / X.shape[1]
 
-    def covariance(self, Z: Array) -> tuple[Array, None]:
+    def covariance(self, Z: Array) -> tuple[Array, tuple[Array, Array] | None]:
+        if len(Z) == 1:
+            scaled = (Z - self.X) * self.inverse
+            k, slope = correlation(scaled * scaled, self.radial)
+            return (self.share * k.sum(axis=1))[None], (scaled, slope)
         K = np.zeros((len(Z), len(self.X)))
         for j, inverse in enumerate(self.inverse):
             K += correlation(((Z[:, j, None] - self.X[:, j]) * inverse) ** 2, self.radial)[0]
         K *= self.share
         return K, None
 
-    def pull_back(self, Z: Array, kept: None, C: Array) -> Array:
+    def pull_back(self, Z: Array, kept: tuple[Array, Array] | None, C: Array) -> Array:
+        if kept is not None:
+            scaled, slope = kept
+            one: Array = -self.share * self.inverse * np.einsum("j,jk,jk->k", C[0], slope, scaled)[None]
+            return one
         gradient = np.empty_like(Z)
         for j, inverse in enumerate(self.inverse):
             difference = Z[:, j, None] - self.X[:, j]
@@ -262,10 +270,23 @@ class AdditiveCross:
 
 
 class AdditiveGram:
-    """`Additive` on one data set, a variable at a time; meant for the tens of variables already found."""
+    """`Additive` on one data set, meant for the tens of variables already found.
+
+    Small problems keep the squared gaps of all pairs and variables, so that one exponential of a (d, pairs) matrix
+    serves the value and the gradient; large ones go a variable at a time.
+    """
+
+    MOST_GAPS = 2_000_000
 
     def __init__(self, X: Array, radial: Radial) -> None:
+        n, d = X.shape
         self.X, self.radial = X, radial
+        self.gaps: Array | None = None
+        if d * n * (n + 1) // 2 <= self.MOST_GAPS:
+            self.rows, self.columns = np.triu_indices(n)
+            self.gaps = (X[self.rows] - X[self.columns]).T ** 2
+            self.times = np.where(self.rows == self.columns, 1.0, 2.0)  # the off-diagonal counts twice
+            self.kept: tuple[Array, Array, Array] | None = None
 
     def _term(self, theta: Array, j: int) -> tuple[Array, Array, Array]:
         x = self.X[:, j] * np.exp(-theta[j])
@@ -274,6 +295,12 @@ class AdditiveGram:
 
     def fill(self, theta: Array, K: Array) -> None:
         d = self.X.shape[1]
+        if self.gaps is not None:
+            squared = self.gaps * np.exp(-2.0 * theta[:d])[:, None]
+            k, slope = correlation(squared.copy(), self.radial)
+            self.kept = squared, k, slope
+            K[self.rows, self.columns] = (np.exp(theta[-1]) / d) * k.sum(axis=0)
+            return
         K[...] = 0.0
         for j in range(d):
             K += self._term(theta, j)[1]
@@ -281,13 +308,19 @@ class AdditiveGram:
 
     def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
         d = self.X.shape[1]
-        upper = np.triu(W) + np.triu(W, 1)  # the off-diagonal counts twice, the lower triangle never
         gradient = np.empty(d + 1)
-        gradient[d] = 0.0
-        for j in range(d):
-            squared, k, slope = self._term(theta, j)
-            gradient[d] += np.vdot(upper, k)
-            gradient[j] = np.vdot(upper, slope * squared)
+        if self.gaps is not None and self.kept is not None:
+            squared, k, slope = self.kept
+            w = W[self.rows, self.columns] * self.times
+            gradient[:d] = np.einsum("ij,ij,j->i", squared, slope, w)
+            gradient[d] = k.sum(axis=0) @ w
+        else:
+            upper = np.triu(W) + np.triu(W, 1)  # the off-diagonal counts twice, the lower triangle never
+            gradient[d] = 0.0
+            for j in range(d):
+                squared, k, slope = self._term(theta, j)
+                gradient[d] += np.vdot(upper, k)
+                gradient[j] = np.vdot(upper, slope * squared)
         gradient *= np.exp(theta[-1]) / d
         return gradient
 
@@ -345,7 +378,7 @@ class SumGram:
 
     def __init__(self, first: Gram, second: Gram, split: int, n: int) -> None:
         self.first, self.second, self.split = first, second, split
-        self.spare = np.empty((n, n))
+        self.spare = np.zeros((n, n))
 
     def fill(self, theta: Array, K: Array) -> None:
         self.first.fill(theta[: self.split], K)
