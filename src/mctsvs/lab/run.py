@@ -32,11 +32,15 @@ class Record:
     trace: list[float] = field(default_factory=list)  # best so far after each evaluation
     optimizer_seconds: float = 0.0  # spent in ask and tell
     wall_seconds: float = 0.0
+    values: list[float] = field(default_factory=list)  # of each evaluation; NaN: it failed
+    thinking: list[float] = field(default_factory=list)  # optimiser seconds so far, after each evaluation
+    elapsed: list[float] = field(default_factory=list)  # wall seconds so far, after each evaluation
     # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
     best_x: list[float] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
+    extra: dict[str, list[float]] = field(default_factory=dict)  # what only some methods measure, by evaluation
 
     def save(self, path: Path) -> None:
         try:
@@ -66,12 +70,15 @@ def recall(iterations: list[Indices], active: Indices) -> float | None:
 def paper_options(method: str, problem: Problem, options: Mapping[str, Any], faithful: bool = False) -> dict[str, Any]:
     """Options with what the paper sets by problem: Dropout's d is the number of variables that matter.
 
-    `faithful` adds the paper's exploration constant and its search among random candidates.
+    `faithful` adds the paper's exploration constant, its search among random candidates and its limit of 50
+    evaluations for TuRBO on a subset.
     """
     chosen = dict(options)
-    known = methods.options_of(methods.find(method))
+    found = methods.find(method)
+    known = methods.options_of(found)
     if faithful:
-        for name, value in {**problem.paper_options, "acquisition_search": "candidates"}.items():
+        burst = {"burst": 50} if found.solver == "turbo" and found.selector != "all" else {}
+        for name, value in {**problem.paper_options, "acquisition_search": "candidates", **burst}.items():
             if name in known:
                 chosen.setdefault(name, value)
     if "d" in known and problem.active is not None:
@@ -89,18 +96,35 @@ def run(
     variation: Mapping[str, Any] | None = None,
     faithful: bool = False,
     progress: Callable[[Optimizer, Trial], object] | None = None,
+    importance: bool = True,
 ) -> Record:
-    """Optimise `problem` with exactly `budget` evaluations."""
+    """Optimise `problem` with exactly `budget` evaluations.
+
+    `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
+    """
     check_budget(budget)
     chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
     opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
+    return follow(problem, opt, record, started, progress=progress, importance=importance)
+
+
+def follow(
+    problem: Problem,
+    opt: Optimizer,
+    record: Record,
+    started: float,
+    *,
+    progress: Callable[[Optimizer, Trial], object] | None = None,
+    importance: bool = True,
+) -> Record:
+    """Fill in `record` with a run of `opt`, which was made since `started`."""
     thinking = time.perf_counter() - started
     subsets: dict[int, list[Indices]] = {}  # moved in each iteration
     counts: dict[int, int] = {}
     noise = np.random.default_rng([opt.seed, 1])
-    for _ in range(budget):
+    for _ in range(record.budget):
         before = time.perf_counter()
         (trial,) = opt.ask()
         asked = time.perf_counter()
@@ -113,12 +137,16 @@ def run(
             moved.append(trial.variables)
         counts[trial.iteration] = counts.get(trial.iteration, 0) + 1
         record.trace.append(float(opt.best.value or 0.0) if opt.has_best else math.nan)
+        record.values.append(math.nan if trial.value is None else trial.value)
+        record.thinking.append(thinking)
+        record.elapsed.append(time.perf_counter() - started)
         if progress is not None:
             progress(opt, trial)
     if opt.has_best:
         record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
     record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
-    record.importance = dict(list(opt.importance().items())[:20])
+    if importance:
+        record.importance = dict(list(opt.importance().items())[:20])
     selected = {t: np.unique(np.concatenate(moved)) for t, moved in subsets.items()}
     record.iterations = [{"variables": v.tolist(), "evaluations": counts[t]} for t, v in selected.items()]
     if problem.active is not None:

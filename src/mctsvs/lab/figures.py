@@ -1,0 +1,221 @@
+"""Drawing: curves of means with standard error bars, in panels, readable in grey.
+
+What is drawn is computed elsewhere; here it only gets its colours. A method has the same colour, dash and marker in every
+figure; other cases of an ablation take the palette in order. PNG and SVG come out the same, byte for byte, each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from mctsvs.common import Array, InputError
+
+# Okabe and Ito's palette, which colour-blind readers tell apart, from dark to light in turn
+BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY = (
+    "#000000",
+    "#e69f00",
+    "#56b4e9",
+    "#009e73",
+    "#0072b2",
+    "#d55e00",
+    "#cc79a7",
+    "#7f7f7f",
+)
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+MARKERS = "osD^vP*X<>hp"
+
+
+@dataclass(frozen=True)
+class Style:
+    colour: str
+    dash: int
+    marker: str
+
+
+STYLES: Mapping[str, Style] = {
+    "mcts-vs-bo": Style(RED, 0, "o"),
+    "mcts-vs-turbo": Style(BLUE, 0, "s"),
+    "mcts-vs-rs": Style(GREEN, 0, "D"),
+    "mcts-vs-saasbo": Style(PURPLE, 0, "P"),
+    "mcts-vs-saas": Style(PURPLE, 3, "P"),
+    "dropout-bo": Style(ORANGE, 1, "^"),
+    "dropout-turbo": Style(SKY, 1, "v"),
+    "dropout-rs": Style(GREEN, 1, "<"),
+    "lasso-bo": Style(ORANGE, 3, "h"),
+    "lasso-turbo": Style(SKY, 3, "p"),
+    "bo": Style(BLACK, 2, "X"),
+    "turbo": Style(BLUE, 2, "d"),
+    "random": Style(GREY, 2, "."),
+    "la-mcts-turbo": Style(SKY, 4, ">"),
+    "saasbo": Style(PURPLE, 2, "*"),
+    "saas": Style(PURPLE, 4, "*"),
+    "hesbo": Style(GREEN, 3, "h"),
+    "alebo": Style(BLACK, 3, "p"),
+    "cma-es": Style(GREY, 1, "<"),
+    "vae-bo": Style(ORANGE, 2, "v"),
+    "ucb-all": Style(BLACK, 2, "X"),
+    "ucb-dropout": Style(ORANGE, 1, "^"),
+    "ucb-mcts-vs": Style(RED, 0, "o"),
+}
+TURN = (RED, BLUE, ORANGE, GREEN, PURPLE, BLACK, SKY, GREY)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with error bars; `error` may hold NaN, where no bar is drawn."""
+
+    label: str
+    x: Array
+    mean: Array
+    error: Array
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    curves: Sequence[Curve]
+    levels: Mapping[str, float] = field(default_factory=dict)  # dashed horizontal lines
+    xscale: Literal["linear", "log"] = "linear"
+    yscale: Literal["linear", "log"] = "linear"
+    reach: float = 0.97
+    """Share of the values' range that is shown: the first evaluations of all methods lie far below what matters."""
+
+
+def style_of(label: str, labels: Sequence[str]) -> Style:
+    """Of a method by its name; of several cases of one method by their order."""
+    method = label.partition("[")[0]
+    plain = [other for other in labels if other.partition("[")[0] == method]
+    if len(plain) == 1 and method in STYLES:
+        return STYLES[method]
+    ablation = [other for other in labels if "[" in other or other.partition("[")[0] not in STYLES or len(plain) > 1]
+    i = ablation.index(label) if label in ablation else labels.index(label)
+    return Style(TURN[i % len(TURN)], i % len(DASHES), MARKERS[i % len(MARKERS)])
+
+
+def draw(panels: Sequence[Panel], stem: Path, names: Mapping[str, str] | None = None, columns: int = 4) -> list[Path]:
+    """Write stem.png and stem.svg; `names` replaces labels in the legend."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError("drawing needs matplotlib, not installed here: pip install 'mctsvs[plot]'") from None
+    settings = {
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
+        "axes.titlesize": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#e4e4e4",
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "legend.frameon": False,
+        "svg.hashsalt": "mctsvs",
+        "svg.fonttype": "none",
+        "figure.constrained_layout.use": True,
+    }
+    names = names or {}
+    with mpl.rc_context(settings):
+        wide = min(columns, len(panels))
+        high = -(-len(panels) // wide)
+        labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+        width = max(3.15 * wide, 4.2)
+        per_row = max(1, min(len(labels), int(width // (0.75 + 0.075 * max(map(len, labels), default=1)))))
+        legend_rows = -(-len(labels) // per_row)
+        figure = Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
+        axes = figure.subplots(high, wide, squeeze=False)
+        handles: dict[str, Any] = {}
+        for panel, ax in zip(panels, axes.flat, strict=False):
+            _panel(panel, ax, labels, handles)
+        for ax in list(axes.flat)[len(panels) :]:
+            ax.set_axis_off()
+        shown = [label for label in labels if label in handles]
+        figure.legend(
+            [handles[label] for label in shown],
+            [names.get(label, label) for label in shown],
+            loc="outside upper center",
+            ncols=per_row,
+            handlelength=3.2,
+            columnspacing=1.4,
+        )
+        paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
+        figure.savefig(paths[0], dpi=150, metadata={"Software": None})
+        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    return paths
+
+
+def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for i, curve in enumerate(panel.curves):
+        style = style_of(curve.label, labels)
+        known = np.flatnonzero(np.isfinite(curve.mean))
+        if len(known) == 0:
+            continue
+        x, mean, error = curve.x[known], curve.mean[known], curve.error[known]
+        bars = bar_positions(x, 7, i / max(len(panel.curves), 1), panel.xscale == "log")
+        (line,) = ax.plot(
+            x,
+            mean,
+            color=style.colour,
+            linestyle=DASHES[style.dash],
+            linewidth=1.4,
+            marker=style.marker,
+            markersize=4.2,
+            markeredgewidth=0.6,
+            markeredgecolor="white",
+            markevery=bars.tolist(),
+            zorder=3 + (style.dash == 0),
+        )
+        handles.setdefault(curve.label, line)
+        spread = np.nan_to_num(error[bars])
+        ax.errorbar(x[bars], mean[bars], spread, fmt="none", ecolor=style.colour, elinewidth=0.9, capsize=2, zorder=2)
+    for text, level in panel.levels.items():
+        ax.axhline(level, color="#555555", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        left, right = ax.get_xlim()
+        ax.annotate(text, (right, level), xytext=(-1, 2), textcoords="offset points", ha="right", fontsize=7.5)
+        ax.set_xlim(left, right)
+    ax.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
+    if panel.yscale == "linear":
+        ax.yaxis.set_major_locator(MaxNLocator(6))
+        _cut(panel, ax)
+    if panel.xscale == "linear":
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.margins(x=0.02)
+
+
+def _cut(panel: Panel, ax: Any) -> None:
+    """Leave out the lowest part of the range, where only the first evaluations lie."""
+    finite = [curve.mean[np.isfinite(curve.mean)] for curve in panel.curves]
+    finite = [mean for mean in finite if len(mean)]
+    if not finite or panel.reach >= 1:
+        return
+    values = np.concatenate([*finite, np.array(list(panel.levels.values()), dtype=np.float64)])
+    ends = np.array([mean[-1] for mean in finite])
+    rising = np.mean([mean[-1] >= mean[0] for mean in finite]) >= 0.5
+    low, high = float(values.min()), float(values.max())
+    if rising:
+        cut = min(float(np.quantile(values, 1 - panel.reach)), float(ends.min()))
+        low = max(low, cut - 0.02 * (high - cut))
+    else:
+        cut = max(float(np.quantile(values, panel.reach)), float(ends.max()))
+        high = min(high, cut + 0.02 * (cut - low))
+    margin = 0.05 * (high - low) or 0.5
+    ax.set_ylim(low - margin, high + margin)
+
+
+def bar_positions(x: Array, count: int, phase: float, logarithmic: bool) -> Any:
+    """Where to put a curve's bars and markers: evenly, each curve's a little aside of the others', the last always."""
+    scale = np.log(np.maximum(x, 1e-12)) if logarithmic else x
+    spacing = (scale[-1] - scale[0]) / count
+    wanted = scale[0] + spacing * (np.arange(count) + phase)
+    return np.unique(np.append(np.searchsorted(scale, wanted).clip(0, len(x) - 1), len(x) - 1))
