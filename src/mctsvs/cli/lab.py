@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 from mctsvs import problems
 from mctsvs.cli.progress import display
 from mctsvs.common import InputError
-from mctsvs.lab import cases, comparison, figures, grid, table
+from mctsvs.lab import cases, comparison, figures, grid, pages, reproduce, table
 from mctsvs.lab.cases import Case
+from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.groups import collect
 from mctsvs.lab.store import Store
 from mctsvs.optimizer import check_budget, check_seed
@@ -61,6 +65,24 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
     command.add_argument("--by-seconds", action="store_true", help="draw against wall seconds too")
     _shared(command, whole, "comparison")
     command.set_defaults(command=compare)
+
+    command = commands.add_parser(
+        "reproduce",
+        help="reproduce tables and figures of the paper",
+        description="Run the experiments of the MCTS-VS paper and write figures, numbers and pages that set them "
+        "beside the paper's. What is finished is kept: the same command goes on where it was stopped.",
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="entries (see --list), or all")
+    command.add_argument("--list", action="store_true", help="list the entries")
+    command.add_argument("--seeds", metavar="LIST", help="such as 2021-2025; default: the paper's")
+    command.add_argument("--budget", type=whole, metavar="N", help="evaluations; default: the paper's")
+    command.add_argument("--quick", action="store_true", help="two seeds and few evaluations: does everything run?")
+    command.add_argument(
+        "--paper", action="store_true", help="the paper's exploration constant, candidate search and TuRBO bursts"
+    )
+    command.add_argument("--runs", type=Path, metavar="DIR", help="where finished runs are kept; default: DIR/runs")
+    _shared(command, whole, "reproduction")
+    command.set_defaults(command=reproduce_entries)
 
 
 def _shared(command: Any, whole: Callable[[str], int], folder: str) -> None:
@@ -138,7 +160,7 @@ def compare(arguments: argparse.Namespace) -> int:
         written += ["summary.md", *_draw(groups, arguments.output, arguments.by_seconds)]
         print(text)
     print(f"{progress.done} runs done now, {progress.skipped} before; in {arguments.output}: {', '.join(written)}")
-    return report(progress)
+    return report(progress.failures)
 
 
 def _draw(groups: Any, folder: Path, by_seconds: bool) -> list[str]:
@@ -152,11 +174,54 @@ def _draw(groups: Any, folder: Path, by_seconds: bool) -> list[str]:
     return [path.name for path in paths]
 
 
-def report(progress: grid.Progress) -> int:
+def report(failures: Sequence[grid.Failure]) -> int:
     """Say which runs failed; the exit code."""
-    for failure in progress.failures:
+    for failure in failures:
         print(f"mctsvs: failed: {failure.job}: {failure.error}", file=sys.stderr)
-    if progress.failures:
-        count = len(progress.failures)
-        print(f"mctsvs: {count} of {progress.total} runs failed; the same command tries them again", file=sys.stderr)
-    return int(bool(progress.failures))
+    if failures:
+        runs = f"{len(failures)} run{'s' * (len(failures) > 1)}"
+        print(f"mctsvs: {runs} failed; the same command tries again", file=sys.stderr)
+    return int(bool(failures))
+
+
+def reproduce_entries(arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        return list_entries()
+    if not arguments.names:
+        raise InputError("nothing to reproduce: name entries, or all (mctsvs reproduce --list shows them)")
+    data.set_directory(arguments.data)
+    names = list(ENTRIES) if "all" in arguments.names else arguments.names
+    wanted = [reproduce.find(name) for name in dict.fromkeys(names)]
+    if arguments.budget is not None:
+        check_budget(arguments.budget)
+    chosen_seeds = None if arguments.seeds is None else tuple(seeds(arguments.seeds))
+    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper)
+    folder: Path = arguments.output
+    store = Store(arguments.runs or folder / "runs")
+    Store(folder)
+    console = Console(stderr=True, quiet=arguments.quiet)
+    failures: list[grid.Failure] = []
+    for entry in wanted:
+        started = time.monotonic()
+        with display(console, entry.name) as listen:
+            outcome = reproduce.reproduce(entry, choice, store, folder, arguments.workers, listen)
+        failures += outcome.failures
+        for note in outcome.notes:
+            print(f"mctsvs: {entry.name}: {note}", file=sys.stderr)
+        if outcome.skipped:
+            print(f"{entry.name}: skipped")
+        else:
+            written = ", ".join(path.name for path in outcome.files)
+            print(f"{entry.name}: {written} ({grid.clock(time.monotonic() - started)})", flush=True)
+    print(f"the pages are listed in {pages.index(folder, ENTRIES)}")
+    return report(failures)
+
+
+def list_entries() -> int:
+    listed = Table("name", "in the paper", "what", "seeds", "evaluations", "methods", "problems", box=box.SIMPLE)
+    for entry in ENTRIES.values():
+        labels = dict.fromkeys(label for problem in entry.problems for label in entry.cases(problem))
+        sizes = [str(len(entry.seeds)), str(entry.budget), str(len(labels)), str(len(entry.problems))]
+        listed.add_row(entry.name, entry.place, entry.title, *(sizes if entry.panels else ["-"] * 4))
+    Console(width=None if sys.stdout.isatty() else 200).print(listed)
+    return 0

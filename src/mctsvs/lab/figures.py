@@ -1,7 +1,7 @@
 """Drawing: curves of means with standard error bars, in panels, readable in grey.
 
-What is drawn is computed elsewhere; here it only gets its colours. A method has the same colour, dash and marker in every
-figure; other cases of an ablation take the palette in order. PNG and SVG come out the same, byte for byte, each time.
+What is drawn is computed elsewhere; here it only gets its colours. A method has the same colour, dash and marker in
+every figure; the cases of an ablation take the palette in order. PNG and SVG come out the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -86,8 +86,18 @@ class Panel:
     levels: Mapping[str, float] = field(default_factory=dict)  # dashed horizontal lines
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] = "linear"
-    reach: float = 0.97
-    """Share of the values' range that is shown: the first evaluations of all methods lie far below what matters."""
+    skip: float = 0.1
+    """The vertical range is that of the curves after this share of their points: the first lie far away."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One cell of a table: our value with its standard error, and the paper's if it prints one."""
+
+    label: str
+    value: float
+    error: float
+    printed: float | None = None
 
 
 def style_of(label: str, labels: Sequence[str]) -> Style:
@@ -101,37 +111,53 @@ def style_of(label: str, labels: Sequence[str]) -> Style:
     return Style(TURN[i % len(TURN)], i % len(DASHES), MARKERS[i % len(MARKERS)])
 
 
-def draw(panels: Sequence[Panel], stem: Path, names: Mapping[str, str] | None = None, columns: int = 4) -> list[Path]:
-    """Write stem.png and stem.svg; `names` replaces labels in the legend."""
+SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.hashsalt": "mctsvs",
+    "svg.fonttype": "none",
+    "figure.constrained_layout.use": True,
+}
+
+
+def _matplotlib() -> Any:
     try:
         import matplotlib as mpl
-        from matplotlib.figure import Figure
+        import matplotlib.figure
     except ImportError:
         raise InputError("drawing needs matplotlib, not installed here: pip install 'mctsvs[plot]'") from None
-    settings = {
-        "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "axes.titlesize": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.color": "#e4e4e4",
-        "grid.linewidth": 0.6,
-        "axes.axisbelow": True,
-        "legend.frameon": False,
-        "svg.hashsalt": "mctsvs",
-        "svg.fonttype": "none",
-        "figure.constrained_layout.use": True,
-    }
-    names = names or {}
-    with mpl.rc_context(settings):
+    return mpl
+
+
+def _save(figure: Any, stem: Path) -> list[Path]:
+    paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
+    try:
+        figure.savefig(paths[0], dpi=150, metadata={"Software": None})
+        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    except OSError as error:
+        raise InputError(f"cannot write {str(paths[0])!r}: {error.strerror}") from None
+    return paths
+
+
+def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
+    """Write stem.png and stem.svg."""
+    mpl = _matplotlib()
+    with mpl.rc_context(SETTINGS):
         wide = min(columns, len(panels))
         high = -(-len(panels) // wide)
         labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
         width = max(3.15 * wide, 4.2)
         per_row = max(1, min(len(labels), int(width // (0.75 + 0.075 * max(map(len, labels), default=1)))))
         legend_rows = -(-len(labels) // per_row)
-        figure = Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
+        figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
         handles: dict[str, Any] = {}
         for panel, ax in zip(panels, axes.flat, strict=False):
@@ -141,16 +167,45 @@ def draw(panels: Sequence[Panel], stem: Path, names: Mapping[str, str] | None = 
         shown = [label for label in labels if label in handles]
         figure.legend(
             [handles[label] for label in shown],
-            [names.get(label, label) for label in shown],
+            shown,
             loc="outside upper center",
             ncols=per_row,
             handlelength=3.2,
             columnspacing=1.4,
         )
-        paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
-        figure.savefig(paths[0], dpi=150, metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
-    return paths
+        return _save(figure, stem)
+
+
+def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple[str, bool]) -> list[Path]:
+    """A table as dots: a panel for each problem, a line for each method; hollow: the paper's number."""
+    mpl = _matplotlib()
+    with mpl.rc_context({**SETTINGS, "ytick.left": False}):
+        labels = list(dict.fromkeys(dot.label for _, dots in rows for dot in dots))
+        longest = max(map(len, labels))
+        figure = mpl.figure.Figure(figsize=(2.5 * len(rows) + 0.07 * longest + 0.3, 0.27 * len(labels) + 1.25))
+        axes = figure.subplots(1, len(rows), squeeze=False, sharey=True)
+        name, logarithmic = axis
+        drawn: dict[str, Any] = {}
+        for (problem, dots), ax in zip(rows, axes.flat, strict=True):
+            for dot in dots:
+                y, style = labels.index(dot.label), style_of(dot.label, labels)
+                error = [0.0 if np.isnan(dot.error) else dot.error]
+                bar = ax.errorbar(
+                    [dot.value], [y], xerr=error, fmt="o", color=style.colour, markersize=5.5, capsize=2.5
+                )
+                drawn.setdefault("measured here, with standard error", bar)
+                if dot.printed is not None:
+                    (mark,) = ax.plot(
+                        dot.printed, y, "D", markerfacecolor="none", markeredgecolor="#333333", markersize=5
+                    )
+                    drawn["printed in the paper"] = mark
+            ax.set(title=problem, xscale="log" if logarithmic else "linear")
+            ax.set_ylim(len(labels) - 0.5, -0.5)
+            ax.set_yticks(range(len(labels)), labels)
+            ax.margins(x=0.08)
+        figure.supxlabel(name, fontsize=9)
+        figure.legend(list(drawn.values()), list(drawn), loc="outside upper center", ncols=2)
+        return _save(figure, stem)
 
 
 def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -> None:
@@ -194,22 +249,14 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
 
 
 def _cut(panel: Panel, ax: Any) -> None:
-    """Leave out the lowest part of the range, where only the first evaluations lie."""
+    """Fit the vertical range to the curves without their first points."""
     finite = [curve.mean[np.isfinite(curve.mean)] for curve in panel.curves]
-    finite = [mean for mean in finite if len(mean)]
-    if not finite or panel.reach >= 1:
+    later = [mean[min(int(panel.skip * len(mean)), len(mean) - 1) :] for mean in finite if len(mean)]
+    if not later:
         return
-    values = np.concatenate([*finite, np.array(list(panel.levels.values()), dtype=np.float64)])
-    ends = np.array([mean[-1] for mean in finite])
-    rising = np.mean([mean[-1] >= mean[0] for mean in finite]) >= 0.5
+    values = np.concatenate([*later, np.array(list(panel.levels.values()), dtype=np.float64)])
     low, high = float(values.min()), float(values.max())
-    if rising:
-        cut = min(float(np.quantile(values, 1 - panel.reach)), float(ends.min()))
-        low = max(low, cut - 0.02 * (high - cut))
-    else:
-        cut = max(float(np.quantile(values, panel.reach)), float(ends.max()))
-        high = min(high, cut + 0.02 * (cut - low))
-    margin = 0.05 * (high - low) or 0.5
+    margin = 0.06 * (high - low) or 0.5
     ax.set_ylim(low - margin, high + margin)
 
 

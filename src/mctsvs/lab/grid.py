@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -120,10 +121,8 @@ class Worker:
     def give(self, job: Job) -> None:
         assert self.process.stdin is not None
         self.job = job
-        try:
+        with contextlib.suppress(OSError):  # it has just died: its thread says so
             self.process.stdin.write(json.dumps(job.state()) + "\n")
-        except OSError:  # it has just died: its thread says so
-            pass
 
     def stop(self) -> None:
         self.process.kill()
@@ -131,10 +130,8 @@ class Worker:
         self.thread.join()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
-            try:
+            with contextlib.suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
 
 
 def work(wanted: Sequence[Job], store: Store, workers: int, listen: Listener | None = None) -> Progress:

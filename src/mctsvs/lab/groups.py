@@ -60,10 +60,12 @@ def collect(jobs: Sequence[Job], store: Store) -> dict[tuple[str, str], Group]:
     for job in dict.fromkeys(jobs):
         if job in store:
             members.setdefault((job.problem, job.case.label), []).append(job)
-    return {key: _group(sorted(group, key=lambda job: job.seed), store) for key, group in members.items()}
+    return {key: group(own, store) for key, own in members.items()}
 
 
-def _group(jobs: list[Job], store: Store) -> Group:
+def group(jobs: Sequence[Job], store: Store) -> Group:
+    """Finished runs that differ in their seeds only."""
+    jobs = sorted(jobs, key=lambda job: job.seed)
     stored = [store.load(job) for job in jobs]
 
     def rows(name: str) -> Array:

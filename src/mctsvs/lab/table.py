@@ -1,7 +1,7 @@
 """One tidy table of all runs: a row for each evaluation of each run.
 
-Everything that follows from the seed comes first; the two columns of seconds come last, so that the table of a grid that
-was interrupted equals that of one that was not up to those two.
+Everything that follows from the seed comes first; the two columns of seconds come last, so that the table of a grid
+that was interrupted equals that of one that was not, up to those two.
 """
 
 from __future__ import annotations
