@@ -16,7 +16,7 @@ from rich.table import Table
 from mctsvs import problems
 from mctsvs.cli.progress import display
 from mctsvs.common import InputError
-from mctsvs.lab import cases, comparison, figures, grid, pages, reproduce, table
+from mctsvs.lab import cases, comparison, figures, frame, grid, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.groups import collect
@@ -156,7 +156,7 @@ def compare(arguments: argparse.Namespace) -> int:
         reference = None if arguments.reference is None else cases.parse(arguments.reference).label
         text = comparison.summary(groups, reference)
         head = f"# {', '.join(names)}{f' ({varied})' if varied else ''}\n\n"
-        comparison.write_text(arguments.output / "summary.md", head + text)
+        frame.write(arguments.output / "summary.md", head + text)
         written += ["summary.md", *_draw(groups, arguments.output, arguments.by_seconds)]
         print(text)
     print(f"{progress.done} runs done now, {progress.skipped} before; in {arguments.output}: {', '.join(written)}")
@@ -213,7 +213,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
         else:
             written = ", ".join(path.name for path in outcome.files)
             print(f"{entry.name}: {written} ({grid.clock(time.monotonic() - started)})", flush=True)
-    print(f"the pages are listed in {pages.index(folder, ENTRIES)}")
+    print(f"the pages are listed in {frame.index(folder, ENTRIES)}")
     return report(failures)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from mctsvs.common import Array, InputError
+from mctsvs.common import Array
 from mctsvs.lab import figures, stats
 from mctsvs.lab.groups import Group
 from mctsvs.lab.stats import number
@@ -103,10 +102,3 @@ def summary(groups: Mapping[tuple[str, str], Group], reference: str | None = Non
         rows = [[label, f"{np.mean(given):.2f}", str(len(given))] for label, given in order]
         parts.append("## Mean rank\n\n" + markdown_table(["method", "mean rank", "problems"], rows))
     return "\n\n".join(parts) + "\n"
-
-
-def write_text(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None

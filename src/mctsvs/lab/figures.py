@@ -101,14 +101,23 @@ class Dot:
 
 
 def style_of(label: str, labels: Sequence[str]) -> Style:
-    """Of a method by its name; of several cases of one method by their order."""
+    """Of a method by its name; of several cases of one method by their order, in colours no other method has."""
     method = label.partition("[")[0]
-    plain = [other for other in labels if other.partition("[")[0] == method]
-    if len(plain) == 1 and method in STYLES:
+    alone = [other.partition("[")[0] for other in labels].count(method) == 1
+    if method in STYLES and (alone or label == method):
         return STYLES[method]
-    ablation = [other for other in labels if "[" in other or other.partition("[")[0] not in STYLES or len(plain) > 1]
-    i = ablation.index(label) if label in ablation else labels.index(label)
-    return Style(TURN[i % len(TURN)], i % len(DASHES), MARKERS[i % len(MARKERS)])
+    named = [STYLES[other].colour for other in labels if other in STYLES]
+    colours = [colour for colour in TURN if colour not in named] or list(TURN)
+    i = [other for other in labels if other not in STYLES].index(label)
+    return Style(colours[i % len(colours)], i % len(DASHES), MARKERS[i % len(MARKERS)])
+
+
+def short_names(labels: Sequence[str]) -> tuple[str, list[str]]:
+    """A title for the legend and a name for each label: what all have in common is said once."""
+    methods = {label.partition("[")[0] for label in labels}
+    if len(labels) > 1 and len(methods) == 1 and all(label.endswith("]") for label in labels):
+        return methods.pop(), [label.partition("[")[2][:-1].replace(",", ", ") for label in labels]
+    return "", list(labels)
 
 
 SETTINGS = {
@@ -154,9 +163,10 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         wide = min(columns, len(panels))
         high = -(-len(panels) // wide)
         labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-        width = max(3.15 * wide, 4.2)
-        per_row = max(1, min(len(labels), int(width // (0.75 + 0.075 * max(map(len, labels), default=1)))))
-        legend_rows = -(-len(labels) // per_row)
+        title, names = short_names(labels)
+        width = max(3.15 * wide, 4.8)
+        per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
+        legend_rows = -(-len(labels) // per_row) + bool(title)
         figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
         handles: dict[str, Any] = {}
@@ -167,7 +177,8 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         shown = [label for label in labels if label in handles]
         figure.legend(
             [handles[label] for label in shown],
-            shown,
+            [names[labels.index(label)] for label in shown],
+            title=title or None,
             loc="outside upper center",
             ncols=per_row,
             handlelength=3.2,
@@ -176,15 +187,18 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         return _save(figure, stem)
 
 
-def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple[str, bool]) -> list[Path]:
-    """A table as dots: a panel for each problem, a line for each method; hollow: the paper's number."""
+def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple[str, bool, bool]) -> list[Path]:
+    """A table as dots: a panel for each problem, a line for each method; hollow: the paper's number.
+
+    `axis` is its name, whether it is logarithmic, and whether all panels share it.
+    """
     mpl = _matplotlib()
     with mpl.rc_context({**SETTINGS, "ytick.left": False}):
         labels = list(dict.fromkeys(dot.label for _, dots in rows for dot in dots))
         longest = max(map(len, labels))
         figure = mpl.figure.Figure(figsize=(2.5 * len(rows) + 0.07 * longest + 0.3, 0.27 * len(labels) + 1.25))
-        axes = figure.subplots(1, len(rows), squeeze=False, sharey=True)
-        name, logarithmic = axis
+        name, logarithmic, shared = axis
+        axes = figure.subplots(1, len(rows), squeeze=False, sharey=True, sharex=shared)
         drawn: dict[str, Any] = {}
         for (problem, dots), ax in zip(rows, axes.flat, strict=True):
             for dot in dots:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mctsvs.common import InputError
-from mctsvs.lab import cases, complexity, figures, stats
+from mctsvs.lab import cases, figures, stats
 from mctsvs.lab.authors import Authors, Theirs
 from mctsvs.lab.comparison import curve, curve_by_seconds, markdown_table
 from mctsvs.lab.entries import Entry, Panel
+from mctsvs.lab.frame import head
 from mctsvs.lab.groups import Group
 from mctsvs.lab.stats import Summary, number
 
 CHECKPOINTS = (50, 100, 200, 300, 600, 1200)
-BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
 MARGIN = 2.0  # standard errors of a difference below which two means are called level
 TERMS = {"regret": "R_T, measured", "gp_term": "Gaussian process term", "unselected_term": "term of the unselected"}
-
-
-def write(path: Path, text: str) -> list[Path]:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
-    return [path]
 
 
 @dataclass(frozen=True)
@@ -112,14 +100,14 @@ class Page:
                 drawn.append(figures.Panel(f"{panel.problem}: {case}", "iteration T", "", curves, yscale="log"))
         return drawn
 
-    def dot_axis(self) -> tuple[str, bool]:
-        """What the dots' axis shows, and whether it is logarithmic."""
+    def dot_axis(self) -> tuple[str, bool, bool]:
+        """What the dots' axis shows, whether it is logarithmic, and whether all problems share it."""
         names = {
             "seconds": f"optimiser seconds of {self.entry.budget} evaluations",
             "recall": "recall",
             "significance": f"best value after {self.entry.budget} evaluations",
         }
-        return names[self.entry.measure], self.entry.measure == "seconds"
+        return names[self.entry.measure], self.entry.measure == "seconds", self.entry.measure != "significance"
 
     def dot_rows(self) -> list[tuple[str, list[figures.Dot]]]:
         """For each problem its dots: ours with standard error, the paper's where it prints a number."""
@@ -230,7 +218,7 @@ class Page:
             if not own:
                 continue
             budget = max(group.budget for group in own.values())
-            points = [n for n in CHECKPOINTS if n < budget][-3:] + [budget]
+            points = [*[n for n in CHECKPOINTS if n < budget][-3:], budget]
             first = next(iter(own.values()))
             ours_rank = stats.ranks({c: g.at(g.budget).mean for c, g in own.items()}, maximise=first.maximise)
             found = {c: self.their(problem, c) for c in own}
@@ -332,8 +320,8 @@ class Page:
             rows.append(row)
         lead = (
             f"Best value after {self.entry.budget} evaluations: mean ± standard error (standard deviation). A mark "
-            f"says that `{reference}` is significantly better (+) or worse (-) than the method, or neither (≈): Wilcoxon "
-            f"signed-rank test, paired by seed, at {stats.CONFIDENCE}.\n\n"
+            f"says that `{reference}` is significantly better (+) or worse (-) than the method, or neither (≈): "
+            f"Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}.\n\n"
         )
         header = ["problem", "method", "ours", "mark", "paper", "mark", "authors' logs", "mark from them"]
         return lead + markdown_table([*header, "no worse than the paper by one standard error"], rows)
@@ -361,9 +349,9 @@ class Page:
         header += ["bound", "mean d_t", "recall", "best value"]
         lead = (
             "GP-UCB with the beta_t of Theorem 4.2 (a = 1, b such that alpha_max = 1, delta = 0.1, r = 1) on the "
-            "variables each selector chooses. The term of the unselected variables uses their true largest slopes; the Gaussian "
-            "process term uses the information gain of the points sampled. Both are in the function's own units: the "
-            "bound is a statement about growth, not about size.\n\n"
+            "variables each selector chooses. The term of the unselected variables uses their true largest slopes; the "
+            "Gaussian process term uses the information gain of the points sampled. Both are in the function's own "
+            "units: the bound is a statement about growth, not about size.\n\n"
         )
         return lead + markdown_table(header, rows)
 
@@ -400,126 +388,3 @@ def _plain(value: float) -> float | str:
 def _rows(line: figures.Curve) -> list[tuple[float | str, ...]]:
     triples = zip(line.x, line.mean, line.error, strict=True)
     return [tuple(_plain(float(cell)) for cell in triple) for triple in triples]
-
-
-def head(entry: Entry, command: str, quick: bool, paper: bool, notes: Sequence[str]) -> str:
-    """Title, where it comes from, how it was made, what was left out, the figure."""
-    seeds = f"seeds {entry.seeds[0]} to {entry.seeds[-1]}" if len(entry.seeds) > 1 else f"seed {entry.seeds[0]}"
-    slower = [
-        f"{method}: "
-        + " and ".join(
-            part
-            for part in (
-                f"{entry.fewer[method]} seed{'s' * (entry.fewer[method] > 1)}" if method in entry.fewer else "",
-                f"{entry.budgets[method]} evaluations" if method in entry.budgets else "",
-            )
-            if part
-        )
-        for method in dict.fromkeys([*entry.fewer, *entry.budgets])
-        if any(cases.parse(case).method == method for p in entry.problems for case in entry.cases(p))
-    ]
-    if paper:
-        setting = "the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
-    else:
-        setting = "the library's defaults (C_p from the spread of the values, gradient search)"
-    lines = [
-        f"# {entry.title}",
-        f"{entry.place}. `{command}`, {time.strftime('%Y-%m-%d')}."
-        + (f" {entry.budget} evaluations, {seeds}, with {setting}." if entry.panels else ""),
-    ]
-    if slower:
-        lines.append(f"Slow methods got less: {'; '.join(slower)}.")
-    if quick:
-        lines.append("**Quick**: so few seeds and evaluations show that everything runs, and nothing else.")
-    lines.append(f"The paper: {entry.says}")
-    lines += [f"Note: {note}" for note in ([entry.note] if entry.note else []) + list(notes)]
-    lines.append(f"![{entry.title}]({entry.name}.png)")
-    return "\n\n".join(lines) + "\n\n"
-
-
-def complexity_panels(measured: Sequence[complexity.Measurement]) -> list[figures.Panel]:
-    """For both costs: against t for some d, and against d for some t; lines are the fitted analysis."""
-    panels = []
-    for what in complexity.TERMS:
-        own = {(m.t, m.d): 1e3 * m.seconds for m in measured if m.what == what}
-        points, variables = sorted({t for t, _ in own}), sorted({d for _, d in own})
-        for axis in ("t", "d"):
-            along, fixed = (points, variables) if axis == "t" else (variables, points)
-            some = [fixed[0], fixed[len(fixed) // 2], fixed[-1]]
-            names = ("fewest", "middle", "most")
-            curves = []
-            for name, value in zip(names, some, strict=True):
-                y = np.array([own[(x, value) if axis == "t" else (value, x)] for x in along])
-                curves.append(figures.Curve(name, np.array(along, dtype=np.float64), y, np.full(len(y), np.nan)))
-            other = "d" if axis == "t" else "t"
-            title = f"{'fit' if what == 'fit' else 'maximise'}; {other} = {', '.join(map(str, some))}"
-            panels.append(figures.Panel(title, axis, "milliseconds" if axis == "t" else "", curves, {}, "log", "log"))
-    return panels
-
-
-def complexity_text(
-    entry: Entry, measured: Sequence[complexity.Measurement], command: str, quick: bool, notes: Sequence[str]
-) -> str:
-    rows = [
-        [
-            complexity.WHAT[s.what],
-            f"O({complexity.ANALYSIS[s.what]})",
-            s.variable,
-            f"{s.at}, {s.over}",
-            f"{s.measured:.2f}",
-            f"{s.analysis:.2f}",
-        ]
-        for s in complexity.slopes(measured)
-    ]
-    header = ["cost", "analysis", "variable", "where", "measured exponent", "the analysis' there"]
-    fits = []
-    for what in complexity.TERMS:
-        constants, _ = complexity.fitted(measured, what)
-        terms = [*complexity.TERMS[what], (0, 0)]
-        shown = " + ".join(f"{c:.2g} {_term(p, q)}" for c, (p, q) in zip(constants, terms, strict=True) if c > 0)
-        wrong = complexity.misfit(measured, what)
-        fits.append(f"- {complexity.WHAT[what]}: {shown} seconds; median error {100 * wrong:.0f} %")
-    lead = (
-        'Exponents are slopes of log seconds over the upper half of the range. "The analysis\' there" is the slope of '
-        "its terms with fitted constants and a constant for what every call costs, over the same range: at these sizes no "
-        "term dominates yet.\n\n"
-    )
-    text = head(entry, command, quick, False, notes) + lead + markdown_table(header, rows)
-    return text + "\n\nFitted:\n\n" + "\n".join(fits) + "\n"
-
-
-def _term(p: int, q: int) -> str:
-    powers = {0: "", 1: "{}", 2: "{}²", 3: "{}³"}
-    return " ".join(filter(None, (powers[p].format("t"), powers[q].format("d")))) or ""
-
-
-def index(folder: Path, entries: Mapping[str, Entry]) -> Path:
-    """README.md of a folder of pages: rewritten between two marks, everything around them kept."""
-    rows = []
-    for name, entry in entries.items():
-        page = folder / f"{name}.md"
-        if page.is_file():
-            text = page.read_text(encoding="utf-8")
-            command = re.search(r"`(mctsvs reproduce [^`]*)`, (\d{4}-\d{2}-\d{2})", text)
-            judged = re.search(r"^Against the authors' runs: (.*)\.$", text, re.MULTILINE)
-            rows.append(
-                [
-                    f"[{name}]({name}.md)",
-                    entry.title,
-                    entry.place,
-                    f"`{command[1]}`, {command[2]}" if command else "",
-                    judged[1] if judged else "",
-                ]
-            )
-    header = ["entry", "what", "in the paper", "made by", "our values against the authors' runs"]
-    generated = f"{BEGIN}\n\n{markdown_table(header, rows)}\n\n{END}"
-    path = folder / "README.md"
-    if path.is_file() and BEGIN in (text := path.read_text(encoding="utf-8")) and END in text:
-        before, _, rest = text.partition(BEGIN)
-        text = before + generated + rest.partition(END)[2]
-    elif path.is_file():
-        text = path.read_text(encoding="utf-8").rstrip() + f"\n\n{generated}\n"
-    else:
-        text = f"# The paper's tables and figures, reproduced\n\n{generated}\n"
-    write(path, text)
-    return path

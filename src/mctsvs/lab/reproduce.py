@@ -11,10 +11,11 @@ from typing import Any
 from mctsvs import problems
 from mctsvs.common import InputError
 from mctsvs.engines import methods
-from mctsvs.lab import authors, cases, complexity, figures, grid, pages
+from mctsvs.lab import authors, cases, complexity, complexity_page, figures, frame, grid, pages
 from mctsvs.lab.cases import Case
-from mctsvs.lab.entries import ENTRIES, QUICK_BUDGETS, QUICK_OPTIONS, QUICK_SEEDS, Entry, settings
+from mctsvs.lab.entries import ENTRIES, Entry
 from mctsvs.lab.groups import Group, group
+from mctsvs.lab.settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, settings
 from mctsvs.lab.store import Job, Store
 
 
@@ -60,7 +61,17 @@ def shrink(entry: Entry, choice: Choice) -> Entry:
         seeds = seeds[:QUICK_SEEDS]
         budget = min(budget, entry.quick)
         budgets = {**budgets, **{method: min(most, budget) for method, most in QUICK_BUDGETS.items()}}
+        fewer = dict(QUICK_FEWER)
+        for method, only in QUICK_ONLY.items():
+            if entry.name != only:
+                entry = without(entry, method)
     return replace(entry, seeds=seeds, budget=budget, budgets=budgets, fewer=fewer)
+
+
+def without(entry: Entry, method: str) -> Entry:
+    """The entry with all cases of a method taken out."""
+    panels = [replace(p, cases=tuple(c for c in p.cases if cases.parse(c).method != method)) for p in entry.panels]
+    return replace(entry, panels=tuple(panel for panel in panels if panel.cases))
 
 
 def available(entry: Entry) -> tuple[Entry, list[str]]:
@@ -139,7 +150,7 @@ def reproduce(
     page = pages.Page(usable, choice.quick, choice.paper, groups, theirs, outcome.notes)
     outcome.files += write_numbers(folder / f"{entry.name}.csv", page.numbers())
     outcome.files += _drawn(page, folder / entry.name, outcome)
-    outcome.files += pages.write(folder / f"{entry.name}.md", page.text(command(entry, choice)))
+    outcome.files += frame.write(folder / f"{entry.name}.md", page.text(command(entry, choice)))
     return outcome
 
 
@@ -160,11 +171,11 @@ def _complexity(entry: Entry, choice: Choice, folder: Path) -> Outcome:
     rows = [("what", "t", "d", "seconds"), *((m.what, m.t, m.d, m.seconds) for m in measured)]
     outcome.files += write_numbers(folder / f"{entry.name}.csv", rows)
     try:
-        outcome.files += figures.draw(pages.complexity_panels(measured), folder / entry.name)
+        outcome.files += figures.draw(complexity_page.panels(measured), folder / entry.name)
     except InputError as error:
         outcome.notes.append(f"no figure: {error}")
-    text = pages.complexity_text(entry, measured, command(entry, choice), choice.quick, outcome.notes)
-    outcome.files += pages.write(folder / f"{entry.name}.md", text)
+    text = complexity_page.text(entry, measured, command(entry, choice), choice.quick, outcome.notes)
+    outcome.files += frame.write(folder / f"{entry.name}.md", text)
     return outcome
 
 
