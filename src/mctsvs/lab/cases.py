@@ -12,7 +12,8 @@ import difflib
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,13 +81,15 @@ def parse(text: str) -> Case:
 
 def split(text: str) -> list[str]:
     """The parts between commas that are not inside brackets or quotes; empty parts are left out."""
-    parts, depth, quote = [""], 0, ""
+    parts, depth, quote, escaped = [""], 0, "", False
     for letter in text:
         if quote:
-            quote = "" if letter == quote else quote
+            quote = "" if letter == quote and not escaped else quote
+            escaped = letter == "\\" and not escaped
         elif letter in "\"'":
             quote = letter
-        depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(letter, 0) if not quote else 0
+        else:
+            depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(letter, 0)
         if letter == "," and depth == 0 and not quote:
             parts.append("")
         else:
@@ -103,8 +106,8 @@ def literal(text: str) -> Any:
 
 
 def _written(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if literal(text) == value else repr(value)
+    plain_word = isinstance(value, str) and re.fullmatch(r"[\w.-]+", value, re.ASCII) and literal(value) == value
+    return str(value) if plain_word else repr(value)
 
 
 def options_of(method: str) -> tuple[str, ...]:
@@ -183,7 +186,3 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError):
         raise InputError(f"options {dict(options)!r} cannot be stored: use numbers, words, lists, None") from None
     return converted
-
-
-def labels(cases: Sequence[Case]) -> list[str]:
-    return [case.label for case in cases]
