@@ -94,7 +94,7 @@ def test_a_failing_run_is_reported_and_the_others_are_done(tmp_path: Path) -> No
 def test_a_worker_that_dies_costs_its_own_run_only(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
     jobs = grid.jobs(["Hartmann6_30"], [parse("mcts-vs-bo")], range(3), 60)
-    killed = []
+    killed: list[int] = []
 
     def kill_the_first(progress: grid.Progress, event: str, job: Job) -> None:
         if event == "progress" and not killed:

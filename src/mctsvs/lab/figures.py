@@ -166,7 +166,9 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         title, names = short_names(labels)
         width = max(3.15 * wide, 4.8)
         per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
-        legend_rows = -(-len(labels) // per_row) + bool(title)
+        legend_rows = -(-len(labels) // per_row)
+        per_row = -(-len(labels) // legend_rows)  # rows of equal length
+        legend_rows += bool(title)
         figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
         handles: dict[str, Any] = {}

@@ -229,6 +229,8 @@ class Page:
             for case, group in own.items():
                 their, n = found[case], last[case]
                 cells = [str(group.at(m)) if m <= group.budget else "" for m in points]
+                if group.budget not in points:
+                    cells[-1] = f"{group.at(group.budget)} (at {group.budget})"
                 row = [case, str(len(group.seeds)), *cells, f"{ours_rank[case]:g}"]
                 if their_mean:
                     at = "" if their is None or n is None else f"{their.at(n)} ({their.at(n).n} runs, at {n})"
