@@ -49,6 +49,7 @@ STYLES: Mapping[str, Style] = {
     "lasso-bo": Style(ORANGE, 3, "h"),
     "lasso-turbo": Style(SKY, 3, "p"),
     "bo": Style(BLACK, 2, "X"),
+    "sklearn-bo": Style(GREY, 4, "p"),
     "turbo": Style(BLUE, 2, "d"),
     "random": Style(GREY, 2, "."),
     "la-mcts-turbo": Style(SKY, 4, ">"),
@@ -106,10 +107,12 @@ def style_of(label: str, labels: Sequence[str]) -> Style:
     alone = [other.partition("[")[0] for other in labels].count(method) == 1
     if method in STYLES and (alone or label == method):
         return STYLES[method]
-    named = [STYLES[other].colour for other in labels if other in STYLES]
-    colours = [colour for colour in TURN if colour not in named] or list(TURN)
+    named = [STYLES[other] for other in labels if other in STYLES]
+    colours = [colour for colour in TURN if colour not in {style.colour for style in named}] or list(TURN)
+    shapes = [(i % len(DASHES), MARKERS[i % len(MARKERS)]) for i in range(len(DASHES) * len(MARKERS))]
+    shapes = [shape for shape in shapes if shape not in {(style.dash, style.marker) for style in named}]
     i = [other for other in labels if other not in STYLES].index(label)
-    return Style(colours[i % len(colours)], i % len(DASHES), MARKERS[i % len(MARKERS)])
+    return Style(colours[i % len(colours)], *shapes[i % len(shapes)])
 
 
 def short_names(labels: Sequence[str]) -> tuple[str, list[str]]:
@@ -177,6 +180,7 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         shown = [label for label in labels if label in handles]
+        shown = [label for column in range(per_row) for label in shown[column::per_row]]  # legends fill columns first
         figure.legend(
             [handles[label] for label in shown],
             [names[labels.index(label)] for label in shown],
@@ -252,9 +256,8 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
         ax.errorbar(x[bars], mean[bars], spread, fmt="none", ecolor=style.colour, elinewidth=0.9, capsize=2, zorder=2)
     for text, level in panel.levels.items():
         ax.axhline(level, color="#555555", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        left, right = ax.get_xlim()
-        ax.annotate(text, (right, level), xytext=(-1, 2), textcoords="offset points", ha="right", fontsize=7.5)
-        ax.set_xlim(left, right)
+        place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        ax.annotate(text, (1.0, level), xytext=(-1, 2), ha="right", fontsize=7.5, **place)
     ax.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
     if panel.yscale == "linear":
         ax.yaxis.set_major_locator(MaxNLocator(6))

@@ -8,6 +8,9 @@ grid is killed nobody goes on working for it.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
 import json
 import os
 import queue
@@ -16,12 +19,14 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from pathlib import Path
 from typing import Any
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.lab.cases import execute
+from mctsvs.engines import methods
+from mctsvs.lab.cases import REFERENCES, execute
 from mctsvs.lab.store import Job, Store, lock, lock_file
 
 REPORT_EVERY = 0.5  # seconds between reports on a run
@@ -65,7 +70,30 @@ def warm() -> None:
     quasi_random(2, 2, np.random.default_rng(0))
 
 
+# what the methods' extras import when they are first used
+PARTS = {
+    "cma": ("cma",),
+    "sklearn": ("sklearn.cluster", "sklearn.gaussian_process", "sklearn.linear_model", "sklearn.svm"),
+    "torch": ("torch",),
+    "optuna": ("optuna",),
+    "botorch": ("botorch.fit", "botorch.models.fully_bayesian"),
+}
+
+
+@functools.cache
+def load(method: str) -> None:
+    """Import what a method needs before its first run, so that importing is not in its seconds."""
+    needs = REFERENCES[method][1] if method in REFERENCES else methods.find(method).needs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecations inside the libraries
+        for part in (part for need in needs for part in PARTS.get(need, ())):
+            with contextlib.suppress(ImportError):  # the run will say so
+                importlib.import_module(part)
+
+
 def work(job: Job, store: Store, answer: Any) -> None:
+    with contextlib.suppress(InputError):
+        load(job.case.method)
     started = reported = time.monotonic()
     evaluations = 0
 
