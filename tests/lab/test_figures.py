@@ -77,7 +77,7 @@ def test_bars_are_spread_and_end_at_the_end(logarithmic: bool) -> None:
 def test_curves_are_means_with_standard_errors() -> None:
     best = np.maximum.accumulate(np.random.default_rng(0).random((3, 100)), axis=1)
     elapsed = np.cumsum(np.full((3, 100), 0.5), axis=1) * np.array([[1.0], [2.0], [3.0]])
-    group = Group((1, 2, 3), best, elapsed, elapsed, np.full(3, np.nan))
+    group = Group((1, 2, 3), best, elapsed, elapsed, np.full(3, np.nan), np.ones(3))
     line = comparison.curve("a", group)
     assert line.x[0] == 1
     assert line.x[-1] == 100

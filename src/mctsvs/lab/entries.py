@@ -153,7 +153,8 @@ _ENTRIES = (
         logs=(("time_logs", "{problem}", "{algorithm}"),),
         quick=40,
         note="`sklearn-bo` is vanilla BO on scikit-learn's Gaussian process with 1,024 candidates, the paper's kind of "
-        "Vanilla BO, run beside the others; the seconds are those of ask and tell, on one thread.",
+        "Vanilla BO, run beside the others. The seconds are processor time of ask and tell on one thread: wall clock "
+        "on a quiet machine, and comparable on a busy one.",
     ),
     Entry(
         "recall",

@@ -21,6 +21,7 @@ class Group:
     thinking: Array  # optimiser seconds so far
     elapsed: Array  # wall seconds so far
     recall: Array  # one for each seed; NaN where unknown
+    cpu: Array  # processor seconds of each run's ask and tell
     maximise: bool = True
     optimum: float | None = None
     extra: dict[str, Array] = field(default_factory=dict)
@@ -78,6 +79,7 @@ def group(jobs: Sequence[Job], store: Store) -> Group:
         thinking=rows("thinking"),
         elapsed=rows("elapsed"),
         recall=np.array(recall, dtype=np.float64),
+        cpu=np.array([run.record["cpu_seconds"] for run in stored], dtype=np.float64),
         maximise=stored[0].direction == "maximize",
         optimum=stored[0].optimum,
         extra={name: rows(name) for name in stored[0].record["extra"]},

@@ -103,7 +103,7 @@ class Page:
     def dot_axis(self) -> tuple[str, bool, bool]:
         """What the dots' axis shows, whether it is logarithmic, and whether all problems share it."""
         names = {
-            "seconds": f"optimiser seconds of {self.entry.budget} evaluations",
+            "seconds": f"processor seconds of {self.entry.budget} evaluations",
             "recall": "recall",
             "significance": f"best value after {self.entry.budget} evaluations",
         }
@@ -124,7 +124,7 @@ class Page:
     def measured(self, group: Group) -> Summary:
         """What this entry measures of a group."""
         if self.entry.measure == "seconds":
-            return stats.summary(group.seconds)
+            return stats.summary(group.cpu)
         if self.entry.measure == "recall":
             return stats.summary(group.recall)
         return group.at(group.budget)
@@ -260,15 +260,15 @@ class Page:
             for problem in self.entry.problems:
                 group, base = self.groups.get((problem, case)), self.groups.get((problem, reference))
                 printed, vanilla = self.printed(case, problem), self.printed(reference, problem)
-                ours = stats.summary(group.seconds) if group is not None else None
+                ours = stats.summary(group.cpu) if group is not None else None
                 row += [f"{ours} ({ours.n})" if ours else ""]
-                row += [f"{ours.mean / stats.summary(base.seconds).mean:.3f}" if ours and base is not None else ""]
+                row += [f"{ours.mean / stats.summary(base.cpu).mean:.3f}" if ours and base is not None else ""]
                 row += [number(printed) if printed is not None else ""]
                 row += [f"{printed / vanilla:.2f}" if printed is not None and vanilla else ""]
             rows.append(row)
         lead = (
-            f"Optimiser seconds of {self.entry.budget} evaluations, mean ± standard error (runs), and as a share of "
-            f"those of `{reference}`; the paper's were taken on another machine and are for 100 evaluations.\n\n"
+            f"Seconds of {self.entry.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
+            f"and as a share of those of `{reference}`; the paper's were taken on another machine and are for 100 evaluations.\n\n"
         )
         return lead + markdown_table(header, rows)
 
