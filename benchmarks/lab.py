@@ -1,7 +1,7 @@
 """The experiment runner under stress: killed at random moments, and the speed-up of two workers.
 
-    python benchmarks/lab.py kill [--kills 5]      the table of a grid killed again and again, against an undisturbed one
-    python benchmarks/lab.py speed-up [--runs 200] seconds of a grid on one worker and on two
+    python benchmarks/lab.py kill [--kills 5]       the table of a grid killed again and again, and of one left alone
+    python benchmarks/lab.py speed-up [--runs 200]  seconds of a grid on one worker and on two
     python benchmarks/lab.py all
 
 Exit status 1: a bar was missed.

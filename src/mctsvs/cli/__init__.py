@@ -1,4 +1,4 @@
-"""The command line: `mctsvs run`, `mctsvs problems`, `mctsvs methods`."""
+"""The command line: `mctsvs run`, `compare`, `reproduce`, `problems`, `methods`."""
 
 from __future__ import annotations
 

@@ -80,6 +80,7 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
     command.add_argument(
         "--paper", action="store_true", help="the paper's exploration constant, candidate search and TuRBO bursts"
     )
+    command.add_argument("--without", default="", metavar="LIST", help="methods to leave out, such as saasbo,alebo")
     command.add_argument("--runs", type=Path, metavar="DIR", help="where finished runs are kept; default: DIR/runs")
     _shared(command, whole, "reproduction")
     command.set_defaults(command=reproduce_entries)
@@ -195,7 +196,8 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     if arguments.budget is not None:
         check_budget(arguments.budget)
     chosen_seeds = None if arguments.seeds is None else tuple(seeds(arguments.seeds))
-    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper)
+    without = tuple(cases.parse(part).method for part in cases.split(arguments.without))
+    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper, without)
     folder: Path = arguments.output
     store = Store(arguments.runs or folder / "runs")
     Store(folder)

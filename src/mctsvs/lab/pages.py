@@ -268,7 +268,8 @@ class Page:
             rows.append(row)
         lead = (
             f"Seconds of {self.entry.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
-            f"and as a share of those of `{reference}`; the paper's were taken on another machine and are for 100 evaluations.\n\n"
+            f"and as a share of those of `{reference}`; the paper's were taken on another machine and are for 100 "
+            "evaluations.\n\n"
         )
         return lead + markdown_table(header, rows)
 

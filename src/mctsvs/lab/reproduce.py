@@ -27,6 +27,7 @@ class Choice:
     budget: int | None = None
     quick: bool = False
     paper: bool = False  # the paper's exploration constant, candidate search and length of TuRBO's bursts
+    without: tuple[str, ...] = ()  # methods to leave out
 
 
 @dataclass
@@ -57,6 +58,8 @@ def shrink(entry: Entry, choice: Choice) -> Entry:
     budget = entry.budget if choice.budget is None else choice.budget
     budgets = {method: min(most, budget) for method, most in entry.budgets.items()}
     fewer = {} if choice.seeds is not None else dict(entry.fewer)  # seeds that were asked for are meant
+    for method in choice.without:
+        entry = without(entry, method)
     if choice.quick:
         seeds = seeds[:QUICK_SEEDS]
         budget = min(budget, entry.quick)
@@ -197,6 +200,8 @@ def command(entry: Entry, choice: Choice) -> str:
     if choice.budget is not None:
         words.append(f"--budget {choice.budget}")
     words += ["--quick"] * choice.quick + ["--paper"] * choice.paper
+    if choice.without:
+        words.append(f"--without {','.join(choice.without)}")
     return " ".join(words)
 
 
