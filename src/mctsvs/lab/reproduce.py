@@ -11,7 +11,7 @@ from typing import Any
 from mctsvs import problems
 from mctsvs.common import InputError
 from mctsvs.engines import methods
-from mctsvs.lab import authors, cases, complexity, complexity_page, figures, frame, grid, pages
+from mctsvs.lab import authors, cases, figures, frame, grid, pages
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES, Entry
 from mctsvs.lab.groups import Group, group
@@ -168,6 +168,8 @@ def _drawn(page: pages.Page, stem: Path, outcome: Outcome) -> list[Path]:
 
 
 def _complexity(entry: Entry, choice: Choice, folder: Path) -> Outcome:
+    from mctsvs.lab import complexity, complexity_page  # linear algebra that no other command needs in this process
+
     outcome = Outcome(entry)
     sizes = (complexity.QUICK_POINTS, complexity.QUICK_VARIABLES) if choice.quick else ()
     measured = complexity.measure(*sizes)
