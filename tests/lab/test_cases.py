@@ -46,7 +46,7 @@ def test_options_are_literals_or_words() -> None:
         ("mcts-vs-bo[cp=1", "bracket"),
         ("mcts-vs-bo[cp]", "OPTION=VALUE"),
         ("random[d=3]", "no option 'd'"),
-        ("sklearn-bo[d=3]", "it has none"),
+        ("ucb-all[d=3]", "it has none"),
     ],
 )
 def test_wrong_cases_are_named(text: str, words: str) -> None:

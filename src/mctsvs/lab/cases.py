@@ -114,7 +114,7 @@ def options_of(method: str) -> tuple[str, ...]:
     """Names of the options of a method or reference."""
     if method not in REFERENCES:
         return methods.options_of(_find(method))
-    return ("d",) if method == "ucb-dropout" else ()
+    return {"ucb-dropout": ("d",), "sklearn-bo": ("samples", "ard")}.get(method, ())
 
 
 def _find(method: str) -> methods.Method:

@@ -50,7 +50,7 @@ STYLES: Mapping[str, Style] = {
     "lasso-turbo": Style(SKY, 3, "p"),
     "bo": Style(BLACK, 2, "X"),
     "sklearn-bo": Style(GREY, 4, "p"),
-    "turbo": Style(BLUE, 2, "d"),
+    "turbo": Style(ORANGE, 2, "d"),
     "random": Style(GREY, 2, "."),
     "la-mcts-turbo": Style(SKY, 4, ">"),
     "saasbo": Style(PURPLE, 2, "*"),
@@ -58,7 +58,7 @@ STYLES: Mapping[str, Style] = {
     "hesbo": Style(GREEN, 3, "h"),
     "alebo": Style(BLACK, 3, "p"),
     "cma-es": Style(GREY, 1, "<"),
-    "vae-bo": Style(ORANGE, 2, "v"),
+    "vae-bo": Style(GREY, 2, "v"),
     "ucb-all": Style(BLACK, 2, "X"),
     "ucb-dropout": Style(ORANGE, 1, "^"),
     "ucb-mcts-vs": Style(RED, 0, "o"),
@@ -167,7 +167,7 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         high = -(-len(panels) // wide)
         labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
         title, names = short_names(labels)
-        width = max(3.15 * wide, 4.8)
+        width = 3.15 * wide if wide > 1 else 5.6
         per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
         legend_rows = -(-len(labels) // per_row)
         per_row = -(-len(labels) // legend_rows)  # rows of equal length
@@ -254,7 +254,11 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
         handles.setdefault(curve.label, line)
         spread = np.nan_to_num(error[bars])
         ax.errorbar(x[bars], mean[bars], spread, fmt="none", ecolor=style.colour, elinewidth=0.9, capsize=2, zorder=2)
-    for text, level in panel.levels.items():
+    near, far = _levels(panel)
+    if far:
+        text = "\n".join(f"{name} {level:.4g}" for name, level in far.items())
+        ax.annotate(text, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize=7.5, color="#333333")
+    for text, level in near.items():
         ax.axhline(level, color="#555555", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
         ax.annotate(text, (1.0, level), xytext=(-1, 2), ha="right", fontsize=7.5, **place)
@@ -267,13 +271,30 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
     ax.margins(x=0.02)
 
 
-def _cut(panel: Panel, ax: Any) -> None:
-    """Fit the vertical range to the curves without their first points."""
+def _later(panel: Panel) -> Array:
+    """Values of all curves without their first points."""
     finite = [curve.mean[np.isfinite(curve.mean)] for curve in panel.curves]
     later = [mean[min(int(panel.skip * len(mean)), len(mean) - 1) :] for mean in finite if len(mean)]
-    if not later:
+    return np.concatenate(later) if later else np.empty(0)
+
+
+def _levels(panel: Panel) -> tuple[dict[str, float], dict[str, float]]:
+    """Levels to draw, and those so far away that the curves would be squashed: they are only written."""
+    values = _later(panel)
+    if panel.yscale == "log" or len(values) == 0:
+        return dict(panel.levels), {}
+    low, high = float(values.min()), float(values.max())
+    room = max(high - low, 1e-12)
+    near = {name: level for name, level in panel.levels.items() if low - room <= level <= high + room}
+    return near, {name: level for name, level in panel.levels.items() if name not in near}
+
+
+def _cut(panel: Panel, ax: Any) -> None:
+    """Fit the vertical range to the curves without their first points."""
+    values = _later(panel)
+    if len(values) == 0:
         return
-    values = np.concatenate([*later, np.array(list(panel.levels.values()), dtype=np.float64)])
+    values = np.append(values, list(_levels(panel)[0].values()))
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 0.5
     ax.set_ylim(low - margin, high + margin)
