@@ -67,11 +67,14 @@ def test_cases_of_an_ablation_differ() -> None:
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_bars_are_spread_and_end_at_the_end(logarithmic: bool) -> None:
     x = np.geomspace(0.01, 100, 60) if logarithmic else np.arange(1.0, 61.0)
-    found = [figures.bar_positions(x, 7, phase, logarithmic) for phase in (0.0, 0.5)]
+    curve = Curve("a", x, x, x)
+    spacing = figures.bar_spacing(Panel("", "", "", [curve], xscale="log" if logarithmic else "linear"))
+    found = [figures.bar_positions(x, spacing, phase, logarithmic) for phase in (0.0, 0.5)]
     for positions in found:
         assert positions[-1] == 59
         assert 7 <= len(positions) <= 8
     assert set(found[0][:-1]).isdisjoint(found[1][:-1])
+    assert len(figures.bar_positions(x[:6], spacing, 0.5, logarithmic)) <= 2  # a short curve gets its share only
 
 
 def test_curves_are_means_with_standard_errors() -> None:

@@ -28,6 +28,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY = (
 )
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = "osD^vP*X<>hp"
+BARS = 7  # error bars of a curve across a whole panel
 
 
 @dataclass(frozen=True)
@@ -231,13 +232,14 @@ def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple
 def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -> None:
     from matplotlib.ticker import MaxNLocator
 
+    spacing = bar_spacing(panel)
     for i, curve in enumerate(panel.curves):
         style = style_of(curve.label, labels)
         known = np.flatnonzero(np.isfinite(curve.mean))
         if len(known) == 0:
             continue
         x, mean, error = curve.x[known], curve.mean[known], curve.error[known]
-        bars = bar_positions(x, 7, i / max(len(panel.curves), 1), panel.xscale == "log")
+        bars = bar_positions(x, spacing, (i + 0.5) / len(panel.curves), panel.xscale == "log")
         (line,) = ax.plot(
             x,
             mean,
@@ -272,10 +274,15 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
 
 
 def _later(panel: Panel) -> Array:
-    """Values of all curves without their first points."""
-    finite = [curve.mean[np.isfinite(curve.mean)] for curve in panel.curves]
-    later = [mean[min(int(panel.skip * len(mean)), len(mean) - 1) :] for mean in finite if len(mean)]
-    return np.concatenate(later) if later else np.empty(0)
+    """Values of all curves without their first points, and the ends of their bars in the second half."""
+    found = [np.empty(0)]
+    for curve in panel.curves:
+        known = np.isfinite(curve.mean)
+        mean, error = curve.mean[known], np.nan_to_num(curve.error[known])
+        half = len(mean) // 2
+        found += [mean[min(int(panel.skip * len(mean)), max(len(mean) - 1, 0)) :]]
+        found += [(mean - error)[half:], (mean + error)[half:]]
+    return np.concatenate(found)
 
 
 def _levels(panel: Panel) -> tuple[dict[str, float], dict[str, float]]:
@@ -300,9 +307,19 @@ def _cut(panel: Panel, ax: Any) -> None:
     ax.set_ylim(low - margin, high + margin)
 
 
-def bar_positions(x: Array, count: int, phase: float, logarithmic: bool) -> Any:
+def bar_positions(x: Array, spacing: float, phase: float, logarithmic: bool) -> Any:
     """Where to put a curve's bars and markers: evenly, each curve's a little aside of the others', the last always."""
-    scale = np.log(np.maximum(x, 1e-12)) if logarithmic else x
-    spacing = (scale[-1] - scale[0]) / count
-    wanted = scale[0] + spacing * (np.arange(count) + phase)
+    scale = _scaled(x, logarithmic)
+    wanted = np.arange(scale[0] + spacing * phase, scale[-1], spacing) if spacing > 0 else scale[:0]
     return np.unique(np.append(np.searchsorted(scale, wanted).clip(0, len(x) - 1), len(x) - 1))
+
+
+def _scaled(x: Array, logarithmic: bool) -> Array:
+    return np.log(np.maximum(x, 1e-12)) if logarithmic else x
+
+
+def bar_spacing(panel: Panel) -> float:
+    """So that a curve across the whole panel gets its number of bars."""
+    ends = [_scaled(curve.x[np.isfinite(curve.mean)], panel.xscale == "log") for curve in panel.curves]
+    ends = [end for end in ends if len(end)]
+    return (max(end[-1] for end in ends) - min(end[0] for end in ends)) / BARS if ends else 0.0

@@ -24,6 +24,7 @@ from mctsvs.lab.cases import Case, plain
 from mctsvs.lab.run import Record, without_nan
 
 ROUNDED = 6  # decimals of stored seconds
+FORMAT = 1  # of a stored run
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Store:
             content[name] = [round(seconds, ROUNDED) for seconds in content[name]]
         for iteration in content["iterations"]:
             iteration["variables"] = ranges(iteration["variables"])
-        about = {"version": mctsvs.__version__, "direction": direction, "optimum": optimum}
+        about = {"format": FORMAT, "version": mctsvs.__version__, "direction": direction, "optimum": optimum}
         text = json.dumps(without_nan({"job": job.state(), **about, "record": content}), allow_nan=False)
         path = self.path(job)
         partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -103,10 +104,14 @@ class Store:
         try:
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 content = json.load(file)
+            if content.get("format") != FORMAT:
+                raise InputError(f"the file {str(path)!r} is of another version: delete it, and the run is done again")
             stored = Stored(content["direction"], content["optimum"], content["version"], content["record"])
         except FileNotFoundError:
             raise InputError(f"there is no finished run of {job} in {str(self.folder)!r}") from None
-        except (OSError, EOFError, ValueError, KeyError):
+        except InputError:
+            raise
+        except (OSError, EOFError, ValueError, KeyError, AttributeError):
             raise InputError(f"the file {str(path)!r} is damaged: delete it, and the run will be done again") from None
         return stored
 
