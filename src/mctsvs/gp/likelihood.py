@@ -31,7 +31,7 @@ class Likelihood:
         n = len(X)
         self.gram = kernel.bind(np.ascontiguousarray(X))
         self.y, self.prior = y, prior
-        self.K = np.empty((n, n))
+        self.K = np.zeros((n, n))  # the triangle never written is scaled with the other, whatever it holds
         self.evaluations = 0
 
     def __call__(self, theta: Array) -> tuple[float, Array]:

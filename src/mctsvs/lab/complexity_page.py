@@ -51,7 +51,9 @@ def text(
     for what in complexity.TERMS:
         constants, _ = complexity.fitted(measured, what)
         terms = [*complexity.TERMS[what], (0, 0)]
-        shown = " + ".join(f"{c:.2g} {_term(p, q)}" for c, (p, q) in zip(constants, terms, strict=True) if c > 0)
+        shown = " + ".join(
+            f"{c:.2g} {_term(p, q)}".strip() for c, (p, q) in zip(constants, terms, strict=True) if c > 0
+        )
         wrong = complexity.misfit(measured, what)
         fits.append(f"- {complexity.WHAT[what]}: {shown} seconds; median error {100 * wrong:.0f} %")
     lead = (

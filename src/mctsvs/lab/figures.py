@@ -88,6 +88,7 @@ class Panel:
     levels: Mapping[str, float] = field(default_factory=dict)  # dashed horizontal lines
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] = "linear"
+    yrange: tuple[float, float] | None = None  # where several panels are to share it
     skip: float = 0.1
     """The vertical range is that of the curves after this share of their points: the first lie far away."""
 
@@ -264,6 +265,8 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
         ax.axhline(level, color="#555555", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
         ax.annotate(text, (1.0, level), xytext=(-1, 2), ha="right", fontsize=7.5, **place)
+    if panel.yrange is not None:
+        ax.set_ylim(*panel.yrange)
     ax.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
     if panel.yscale == "linear":
         ax.yaxis.set_major_locator(MaxNLocator(6))
@@ -271,6 +274,23 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
     if panel.xscale == "linear":
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.margins(x=0.02)
+    for scale, line in ((panel.xscale, ax.xaxis), (panel.yscale, ax.yaxis)):
+        if scale == "log":
+            _log_ticks(line)
+
+
+def _log_ticks(line: Any) -> None:
+    """Labels at 1, 2 and 5 where the axis is short, at powers of ten elsewhere; plain numbers where they are short."""
+    from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, NullFormatter
+
+    low, high = line.get_view_interval()
+    short = np.log10(high / low) < 2.5 if low > 0 else False
+    line.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=9))
+    line.set_minor_formatter(NullFormatter())
+    if low > 1e-4 and high < 1e5:
+        line.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        line.set_major_formatter(LogFormatterMathtext())
 
 
 def _later(panel: Panel) -> Array:

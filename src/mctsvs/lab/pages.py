@@ -94,10 +94,13 @@ class Page:
                     [_series(case, group, "regret", per_iteration=True) for case, group in own],
                 )
             )
-            for case, group in own:
-                curves = [_series(name, group, key) for key, name in TERMS.items()]
-                curves = [c for c in curves if np.nanmax(c.mean) > 0]
-                drawn.append(figures.Panel(f"{panel.problem}: {case}", "iteration T", "", curves, yscale="log"))
+            terms = {case: [_series(name, group, key) for key, name in TERMS.items()] for case, group in own}
+            values = np.concatenate([c.mean[c.mean > 0] for curves in terms.values() for c in curves])
+            shared = float(values.min()) / 1.3, float(values.max()) * 1.3
+            for case, curves in terms.items():
+                positive = [c for c in curves if c.mean.max() > 0]
+                title = f"{panel.problem}: {case}"
+                drawn.append(figures.Panel(title, "iteration T", "", positive, yscale="log", yrange=shared))
         return drawn
 
     def dot_axis(self) -> tuple[str, bool, bool]:
