@@ -86,9 +86,10 @@ def speed_up(options: argparse.Namespace) -> bool:
         with tempfile.TemporaryDirectory() as place:
             jobs = grid.jobs(["Hartmann6_60"], cases, seeds, options.budget)
             started = time.perf_counter()
-            done = grid.work(jobs, Store(Path(place)), workers).done
+            progress = grid.work(jobs, Store(Path(place)), workers)
             spent.append(time.perf_counter() - started)
-            print(f"{done} runs on {workers} worker{'s' * (workers > 1)}: {spent[-1]:.1f} s")
+            busy = sum(sum(group) for group in progress.spent.values()) / (workers * spent[-1])
+            print(f"{progress.done} runs on {workers} of the workers: {spent[-1]:.1f} s, {busy:.3f} of it inside runs")
     efficiency = spent[0] / (2 * spent[1])
     print(f"| speed-up of two workers, share of the ideal | {efficiency:.3f} | >= {EFFICIENCY} |")
     return efficiency >= EFFICIENCY
