@@ -159,7 +159,12 @@ def compare(arguments: argparse.Namespace) -> int:
         head = f"# {', '.join(names)}{f' ({varied})' if varied else ''}\n\n"
         frame.write(arguments.output / "summary.md", head + text)
         written += ["summary.md", *_draw(groups, arguments.output, arguments.by_seconds)]
-        print(text)
+        if sys.stdout.isatty():
+            from rich.markdown import Markdown
+
+            Console().print(Markdown(text))
+        else:
+            print(text)
     print(f"{progress.done} runs done now, {progress.skipped} before; in {arguments.output}: {', '.join(written)}")
     return report(progress.failures)
 

@@ -144,6 +144,9 @@ def work(wanted: Sequence[Job], store: Store, workers: int, listen: Listener | N
         progress = Progress(len(dict.fromkeys(wanted)), workers, waiting=deque(missing))
         progress.skipped = progress.total - len(missing)
         if missing:
+            for job in (job for job in dict.fromkeys(wanted) if job in store):
+                stored = store.load(job)
+                _note_best(progress, job, stored.record["best"], stored.direction)
             (store.folder / LOG).write_bytes(b"")
             _drive(progress, store, min(workers, len(missing)), listen)
     return progress
