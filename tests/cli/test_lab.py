@@ -39,6 +39,7 @@ def test_compare_writes_table_summary_and_figure(tmp_path: Path, capsys: pytest.
     assert (out / "results.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_reproduce_a_table_quickly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What CI runs of the paper: its table of recall."""
     assert main(["reproduce", "recall", "--quick", "--workers", "2", "-o", str(tmp_path)]) == 0

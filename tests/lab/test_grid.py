@@ -161,7 +161,7 @@ def test_time_left_is_guessed_from_runs_of_the_same_kind() -> None:
 
 
 def compare(folder: Path, *extra: str) -> list[str]:
-    what = ["Hartmann6_30", "Levy5_30", "--methods", METHODS, "--seeds", "1-4", "--budget", "60"]
+    what = ["Hartmann6_30", "Levy5_30", "--methods", METHODS, "--seeds", "1-3", "--budget", "45"]
     return [sys.executable, "-m", "mctsvs", "compare", *what, "--workers", "2", "-o", str(folder), *extra]
 
 
@@ -171,19 +171,19 @@ def test_killed_twice_the_table_is_that_of_an_undisturbed_grid(tmp_path: Path) -
     undisturbed = subprocess.run(compare(tmp_path / "a"), capture_output=True, text=True)
     assert undisturbed.returncode == 0, undisturbed.stderr
     runs = tmp_path / "b" / "runs"
-    for wanted in (3, 11):  # killed as soon as so many runs are stored
+    for wanted in (3, 9):  # killed as soon as so many runs are stored
         process = subprocess.Popen(compare(tmp_path / "b"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and len(list(runs.glob("*.gz"))) < wanted:
             time.sleep(0.005)
         process.kill()
         process.wait()
-        assert len(list(runs.glob("*.gz"))) < 24
+        assert len(list(runs.glob("*.gz"))) < 18
     before = {path.name: path.stat().st_mtime_ns for path in runs.glob("*.gz")}
     last = subprocess.run(compare(tmp_path / "b"), capture_output=True, text=True)
     assert last.returncode == 0, last.stderr
     after = {path.name: path.stat().st_mtime_ns for path in runs.glob("*.gz")}
-    assert len(after) == 24
-    assert f"{24 - len(before)} runs done now, {len(before)} before" in last.stdout
+    assert len(after) == 18
+    assert f"{18 - len(before)} runs done now, {len(before)} before" in last.stdout
     assert before.items() <= after.items()  # nothing was written again
     assert without_seconds(tmp_path / "a" / "results.csv") == without_seconds(tmp_path / "b" / "results.csv")
     assert not list(runs.glob("*.partial"))

@@ -234,13 +234,14 @@ class Page:
                 cells = [str(group.at(m)) if m <= group.budget else "" for m in points]
                 if group.budget not in points:
                     cells[-1] = f"{group.at(group.budget)} (at {group.budget})"
-                row = [case, str(len(group.seeds)), *cells, f"{ours_rank[case]:g}"]
+                seconds = number(stats.summary(group.elapsed[:, -1]).mean)
+                row = [case, str(len(group.seeds)), *cells, f"{ours_rank[case]:g}", seconds]
                 if their_mean:
                     at = "" if their is None or n is None else f"{their.at(n)} ({their.at(n).n} runs, at {n})"
                     gap = "" if their is None or n is None else f"{stats.apart(group.at(n), their.at(n)):+.1f}"
                     row += [at, f"{their_rank[case]:g}" if case in their_rank else "", gap.replace("+nan", "–")]
                 rows.append(row)
-            header = ["method", "runs", *(f"at {n}" for n in points), "rank"]
+            header = ["method", "runs", *(f"at {n}" for n in points), "rank", "wall seconds"]
             if their_mean:
                 header += ["authors' runs", "their rank", "ours - theirs, standard errors"]
             goal = "larger" if first.maximise else "smaller"
