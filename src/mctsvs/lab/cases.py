@@ -137,7 +137,9 @@ def check(case: Case, problem: Problem) -> None:
     """Raises `InputError` if the case cannot be run on the problem: an option's value, a missing library."""
     if case.method in REFERENCES:
         if absent := missing(case):
-            raise InputError(f"{case.method!r} needs {' and '.join(absent)}, not installed here: pip install sklearn")
+            raise InputError(
+                f"{case.method!r} needs {' and '.join(absent)}, not installed here: pip install 'mctsvs[sklearn]'"
+            )
         return
     chosen = paper_options(case.method, problem, case.options, case.paper)
     Optimizer(problem.space, direction=problem.direction, method=case.method, seed=0, **chosen)
