@@ -211,7 +211,8 @@ class Page:
                 better += distance > MARGIN
                 worse += distance < -MARGIN
             if len(pairs) > 2:
-                taus.append(stats.rank_correlation(*zip(*pairs, strict=True)))
+                tau = stats.rank_correlation(*zip(*pairs, strict=True))
+                taus += [] if np.isnan(tau) else [tau]  # NaN: all values of one side are equal
         return Verdict(cells, int(better), int(worse), tuple(taus)) if cells else None
 
     def best_tables(self) -> str:
