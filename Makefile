@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint types layers check bars speed golden clean
+.PHONY: demo test lint types layers check bars speed reproduce golden clean
 
 demo: $(VENV)/stamp-core
 	$(BIN)/mctsvs run Hartmann6_300 --method mcts-vs-bo --budget 600 --seed 2021
@@ -34,6 +34,10 @@ bars: $(VENV)/stamp-test
 
 speed: $(VENV)/stamp-test
 	$(BIN)/python benchmarks/speed.py all
+
+# every table and figure of the paper (days with the slow methods; ARGS=--quick: minutes)
+reproduce: $(VENV)/stamp-test
+	$(BIN)/mctsvs reproduce all -o docs/results $(ARGS)
 
 $(VENV):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mctsvs needs Python 3.11 or newer")'

@@ -24,20 +24,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
-from mctsvs import Optimizer, fill, select
-from mctsvs.common import Array, State
-from mctsvs.engines.subspace import SubspaceEngine
-from mctsvs.gp.acquisition import expected_improvement
+from mctsvs import Optimizer
+from mctsvs.common import Array
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import JITTER, Likelihood
 from mctsvs.gp.search import quasi_random
 from mctsvs.gp.values import standardise
 from mctsvs.history import History
+from mctsvs.lab.sklearn_bo import regressor, with_solver
 from mctsvs.problems import Problem, make
 from mctsvs.solve.bo import BayesianOptimisation
 from mctsvs.solve.subspace import Subspace
@@ -118,15 +116,8 @@ def likelihood(options: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def sklearn_regressor(lengthscale: Array | float, **options: Any) -> Any:
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-    return GaussianProcessRegressor(ConstantKernel() * Matern(lengthscale, nu=2.5) + WhiteKernel(), **options)
-
-
 def sklearn_likelihood(X: Array, y: Array, theta: Array) -> Callable[[], float]:
-    gp = sklearn_regressor(np.ones(X.shape[1]), alpha=JITTER, optimizer=None).fit(X, y)
+    gp = regressor(np.ones(X.shape[1]), alpha=JITTER, optimizer=None).fit(X, y)
     own_order = np.concatenate([theta[-2:-1], theta[:-2], theta[-1:]])  # outputscale first
 
     def call() -> float:
@@ -211,30 +202,6 @@ def botorch_ask() -> Callable[[Array, Array], object]:
     return call
 
 
-class SklearnSolver:
-    """The paper's solver on scikit-learn: its default fit, then the n best of 1,024 quasi-random points."""
-
-    options: ClassVar[tuple[str, ...]] = ("ard",)
-
-    def __init__(self, *, ard: bool) -> None:
-        self.ard, self.batch = ard, None
-
-    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
-        gp = sklearn_regressor(np.ones(subspace.dimension) if self.ard else 1.0, normalize_y=True)
-        candidates = quasi_random(1024, subspace.dimension, rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # parameters close to a bound, fits that did not converge
-            mean, sd = gp.fit(subspace.X, subspace.y).predict(candidates, return_std=True)
-        value, _, _ = expected_improvement(float(subspace.y.max()))(mean, np.maximum(sd, 1e-12))
-        return candidates[np.argsort(-value, kind="stable")[:n]]
-
-    def state(self) -> State:
-        return {}
-
-    def restore(self, state: State, subspace: Subspace | None) -> None:
-        """Every proposal fits anew."""
-
-
 def step(opt: Optimizer, problem: Problem) -> float:
     """One evaluation; the seconds of its ask and tell."""
     started = time.perf_counter()
@@ -252,11 +219,8 @@ def loop(options: argparse.Namespace) -> list[Row]:
     what = f"mcts-vs-bo, {problem.name}, {budget} evaluations, against its loop with scikit-learn"
     if find_spec("sklearn") is None:
         return [missing(what, "scikit-learn", 8)]
-    ours, theirs = (Optimizer(problem.space, direction=problem.direction, seed=seed) for _ in range(2))
-    sklearn_regressor(1.0)  # imports it: nobody's asking time
-    selector, rng = select.make("mcts", problem.dimension, samples=3), np.random.default_rng(seed)
-    solver, filler = SklearnSolver(ard=options.ard), fill.make("best-k", 20)
-    theirs._engine = SubspaceEngine(theirs.space.offsets, selector, solver, filler, rng)
+    ours = Optimizer(problem.space, direction=problem.direction, seed=seed)
+    theirs = with_solver(problem, "mcts", seed, ard=options.ard)
     spent = np.array([[step(ours, problem), step(theirs, problem)] for _ in range(budget)]).sum(axis=0)
     note = " (a lengthscale each)" if options.ard else " (one lengthscale)"
     best = Row("its best value (no bar: one seed)", f"{ours.best.value:.4f}", f"{theirs.best.value:.4f}")

@@ -1,4 +1,4 @@
-"""The command line: `mctsvs run`, `mctsvs problems`, `mctsvs methods`, `mctsvs data`."""
+"""The command line: `mctsvs run`, `compare`, `reproduce`, `problems`, `methods`, `data`."""
 
 from __future__ import annotations
 

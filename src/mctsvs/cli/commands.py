@@ -18,6 +18,7 @@ from rich.table import Table
 
 import mctsvs
 from mctsvs import problems
+from mctsvs.cli import lab
 from mctsvs.common import InputError
 from mctsvs.engines import methods
 from mctsvs.lab.run import Record, run
@@ -62,6 +63,8 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=run_problem)
+
+    lab.add_commands(commands, whole)
 
     for name, function, text in (
         ("problems", list_problems, "list the benchmark problems"),

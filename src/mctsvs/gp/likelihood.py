@@ -37,7 +37,7 @@ class Likelihood:
         self.gram = kernel.bind(np.ascontiguousarray(X))
         self.y, self.prior = y, prior
         self.columns = np.asfortranarray(np.stack([y, np.ones(n)], axis=1)) if constant_mean else None
-        self.K = np.empty((n, n))
+        self.K = np.zeros((n, n))  # the triangle never written is scaled with the other, whatever it holds
         self.evaluations = 0
 
     def __call__(self, theta: Array) -> tuple[float, Array]:

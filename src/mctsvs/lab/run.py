@@ -31,12 +31,17 @@ class Record:
     best: float = math.nan  # NaN, null in the file: all evaluations failed
     trace: list[float] = field(default_factory=list)  # best so far after each evaluation
     optimizer_seconds: float = 0.0  # spent in ask and tell
+    cpu_seconds: float = 0.0  # the same as processor time, which other work on the machine does not lengthen
     wall_seconds: float = 0.0
+    values: list[float] = field(default_factory=list)  # of each evaluation; NaN: it failed
+    thinking: list[float] = field(default_factory=list)  # optimiser seconds so far, after each evaluation
+    elapsed: list[float] = field(default_factory=list)  # wall seconds so far, after each evaluation
     # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
     best_x: list[float] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
+    extra: dict[str, list[float]] = field(default_factory=dict)  # what only some methods measure, by evaluation
 
     def save(self, path: Path) -> None:
         try:
@@ -66,12 +71,15 @@ def recall(iterations: list[Indices], active: Indices) -> float | None:
 def paper_options(method: str, problem: Problem, options: Mapping[str, Any], faithful: bool = False) -> dict[str, Any]:
     """Options with what the paper sets by problem: Dropout's d is the number of variables that matter.
 
-    `faithful` adds the paper's exploration constant and its search among random candidates.
+    `faithful` adds the paper's exploration constant, its search among random candidates and its limit of 50
+    evaluations for TuRBO on a subset.
     """
     chosen = dict(options)
-    known = methods.options_of(methods.find(method))
+    found = methods.find(method)
+    known = methods.options_of(found)
     if faithful:
-        for name, value in {**problem.paper_options, "acquisition_search": "candidates"}.items():
+        burst = {"burst": 50} if found.solver == "turbo" and found.selector != "all" else {}
+        for name, value in {**problem.paper_options, "acquisition_search": "candidates", **burst}.items():
             if name in known:
                 chosen.setdefault(name, value)
     if "d" in known and problem.active is not None:
@@ -89,36 +97,58 @@ def run(
     variation: Mapping[str, Any] | None = None,
     faithful: bool = False,
     progress: Callable[[Optimizer, Trial], object] | None = None,
+    importance: bool = True,
 ) -> Record:
-    """Optimise `problem` with exactly `budget` evaluations."""
+    """Optimise `problem` with exactly `budget` evaluations.
+
+    `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
+    """
     check_budget(budget)
     chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
     opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
+    return follow(problem, opt, record, started, progress=progress, importance=importance)
+
+
+def follow(
+    problem: Problem,
+    opt: Optimizer,
+    record: Record,
+    started: float,
+    *,
+    progress: Callable[[Optimizer, Trial], object] | None = None,
+    importance: bool = True,
+) -> Record:
+    """Fill in `record` with a run of `opt`, which was made since `started`."""
     thinking = time.perf_counter() - started
     subsets: dict[int, list[Indices]] = {}  # moved in each iteration
     counts: dict[int, int] = {}
     noise = np.random.default_rng([opt.seed, 1])
-    for _ in range(budget):
-        before = time.perf_counter()
+    for _ in range(record.budget):
+        before, cpu_before = time.perf_counter(), time.process_time()
         (trial,) = opt.ask()
-        asked = time.perf_counter()
+        asked, cpu_asked = time.perf_counter(), time.process_time()
         value = problem.evaluate(trial.x, noise)
-        evaluated = time.perf_counter()
+        evaluated, cpu_evaluated = time.perf_counter(), time.process_time()
         opt.tell(trial, value)
         thinking += asked - before + time.perf_counter() - evaluated
+        record.cpu_seconds += cpu_asked - cpu_before + time.process_time() - cpu_evaluated
         moved = subsets.setdefault(trial.iteration, [])
         if not moved or moved[-1] is not trial.variables:  # a batch shares one array
             moved.append(trial.variables)
         counts[trial.iteration] = counts.get(trial.iteration, 0) + 1
         record.trace.append(float(opt.best.value or 0.0) if opt.has_best else math.nan)
+        record.values.append(math.nan if trial.value is None else trial.value)
+        record.thinking.append(thinking)
+        record.elapsed.append(time.perf_counter() - started)
         if progress is not None:
             progress(opt, trial)
     if opt.has_best:
         record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
     record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
-    record.importance = dict(list(opt.importance().items())[:20])
+    if importance:
+        record.importance = dict(list(opt.importance().items())[:20])
     selected = {t: np.unique(np.concatenate(moved)) for t, moved in subsets.items()}
     record.iterations = [{"variables": v.tolist(), "evaluations": counts[t]} for t, v in selected.items()]
     if problem.active is not None:

@@ -1,0 +1,162 @@
+"""The authors' own runs, where a data directory holds them: best so far at some numbers of evaluations.
+
+Their file `authors_runs/best_so_far.csv.gz` has the columns group, problem, algorithm, seed, evaluations, best_y and
+seconds. It is theirs: looked for, compared with, never shipped. Older names in it: `lamcts_vs_*` is MCTS-VS.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mctsvs.common import Array, InputError
+from mctsvs.lab.cases import Case
+from mctsvs.lab.stats import Summary, summary
+from mctsvs.problems import data
+
+FOLDER, FILE = "authors_runs", "best_so_far.csv.gz"
+Key = tuple[str, str, str]  # group, problem, algorithm
+Runs = Mapping[int, Mapping[int, tuple[float, float]]]  # seed -> evaluations -> best value, seconds
+
+# where a comparison's runs lie unless an entry says otherwise; ones they marked as bad or unused are left alone
+USUAL: tuple[Key, ...] = tuple(
+    (group, "{problem}", "{algorithm}")
+    for group in (
+        "hartmann6_logs",
+        "levy10_logs",
+        "repeat_logs",
+        "dropout_logs",
+        "nasbench_logs",
+        "naslib_logs_parallel",
+        "rl_logs",
+    )
+)
+ALGORITHMS = {
+    "mcts-vs-bo": ("mcts_vs_bo", "lamcts_vs_bo"),
+    "mcts-vs-turbo": ("mcts_vs_turbo", "lamcts_vs_turbo"),
+    "mcts-vs-rs": ("mcts_vs_rs",),
+    "mcts-vs-saasbo": ("mcts_vs_saasbo",),
+    "dropout-bo": ("dropout_bo_{d}",),
+    "dropout-turbo": ("dropout_turbo_{d}",),
+    "dropout-rs": ("dropout_rs_{d}",),
+    "lasso-bo": ("lasso_bo",),
+    "lasso-turbo": ("lasso_turbo",),
+    "sklearn-bo": ("bo",),
+    "bo": ("bo",),
+    "turbo": ("turbo1",),
+    "la-mcts-turbo": ("lamcts_turbo",),
+    "saasbo": ("saasbo",),
+    "hesbo": ("hesbo",),
+    "alebo": ("alebo",),
+    "cma-es": ("cmaes",),
+    "vae-bo": ("vae_{d}",),
+    "random": ("random_search",),
+}
+FILL_INS = {"best-k": "bestk", "average-best-k": "average_bestk", "random": "random"}
+NAMES = {"NASBench101": "nasbench", "NASBench201": "nasbench201", "TransNAS": "nasbenchtrans"}
+
+
+class Authors:
+    """Their runs of a set of seeds."""
+
+    def __init__(self, runs: Mapping[Key, Runs], seeds: Sequence[int]) -> None:
+        self.runs, self.seeds = runs, tuple(seeds)
+
+    def __bool__(self) -> bool:
+        return bool(self.runs)
+
+    def find(self, places: Sequence[Key], problem: str, case: Case) -> Theirs | None:
+        """Their runs of a case on a problem: the first place that has any."""
+        fields = {
+            "d": valid_variables(problem),
+            **case.options,
+            "fill_in": FILL_INS.get(str(case.options.get("fill_in")), ""),
+            "problem": problem_name(problem),
+        }
+        for group, name, algorithm in (*places, *(USUAL if not _special(case) else ())):
+            for candidate in ALGORITHMS.get(case.method, ()):
+                filled = {**fields, "algorithm": candidate.format(d=fields["d"])}
+                try:
+                    key = group, name.format(**filled), algorithm.format(**filled)
+                except KeyError:
+                    continue
+                runs = self.runs.get(key)
+                if runs and (own := {seed: runs[seed] for seed in self.seeds if seed in runs}):
+                    return Theirs("/".join(key), own)
+        return None
+
+
+def _special(case: Case) -> bool:
+    """A setting of an ablation, which their plain runs say nothing about."""
+    return bool(set(case.options) - {"d"})
+
+
+class Theirs:
+    """Their runs of one case on one problem."""
+
+    def __init__(self, place: str, runs: Runs) -> None:
+        self.place, self.runs = place, runs
+
+    def column(self, evaluations: int, what: int) -> Array:
+        found = [run[evaluations][what] for _, run in sorted(self.runs.items()) if evaluations in run]
+        return np.array(found, dtype=np.float64)
+
+    def at(self, evaluations: int) -> Summary:
+        """Of their best values after so many evaluations; empty where their file does not say."""
+        return summary(self.column(evaluations, 0))
+
+    def seconds(self, evaluations: int) -> Summary:
+        return summary(self.column(evaluations, 1))
+
+    def values(self, evaluations: int) -> dict[int, float]:
+        """By seed."""
+        return {seed: run[evaluations][0] for seed, run in self.runs.items() if evaluations in run}
+
+    @property
+    def checkpoints(self) -> list[int]:
+        return sorted({n for run in self.runs.values() for n in run})
+
+
+def problem_name(problem: str) -> str:
+    """Their name of a problem: Hartmann6_5_500 has 30 valid variables, so it is hartmann30_500."""
+    if match := re.fullmatch(r"Hartmann6_(\d+)_(\d+)(_v)?", problem):
+        return f"hartmann{6 * int(match[1])}_{match[2]}" + ("_various_extent" if match[3] else "")
+    if problem in NAMES:
+        return NAMES[problem]
+    return problem.lower() if problem.startswith(("Hartmann", "Levy")) else problem
+
+
+def valid_variables(problem: str) -> int:
+    """What they told methods that want to know d."""
+    if match := re.fullmatch(r"Hartmann6_(\d+)_\d+(_v)?", problem):
+        return 6 * int(match[1])
+    return 6 if problem.startswith("Hartmann6") else 10
+
+
+def read(seeds: Sequence[int]) -> Authors:
+    """Their runs from the first data directory that has them; empty if none has."""
+    for place in data.directories():
+        path = place / FOLDER / FILE
+        if path.is_file():
+            return Authors(_read(path), seeds)
+    return Authors({}, seeds)
+
+
+@functools.cache
+def _read(path: Path) -> dict[Key, dict[int, dict[int, tuple[float, float]]]]:
+    runs: dict[Key, dict[int, dict[int, tuple[float, float]]]] = {}
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                key = row["group"], row["problem"], row["algorithm"]
+                point = float(row["best_y"]), float(row["seconds"] or "nan")
+                runs.setdefault(key, {}).setdefault(int(row["seed"]), {})[int(row["evaluations"])] = point
+    except (OSError, EOFError, KeyError, ValueError, TypeError):
+        raise InputError(f"the file {str(path)!r} is damaged: it should have the authors' runs as CSV") from None
+    return runs

@@ -1,0 +1,95 @@
+"""One tidy table of all runs: a row for each evaluation of each run.
+
+Everything that follows from the seed comes first; the two columns of seconds come last, so that the table of a grid
+that was interrupted equals that of one that was not, up to those two.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mctsvs.common import InputError
+from mctsvs.lab.store import Job, Store
+
+COLUMNS = {
+    "problem": str,
+    "method": str,  # with its options, as in --methods
+    "seed": int,
+    "evaluation": int,  # 1, 2, ...
+    "iteration": int,  # of the method; 0: the initial design
+    "variables": str,  # selected in this iteration, as ranges: "0-5 17"
+    "selected": int,  # how many
+    "value": float,  # empty: the evaluation failed
+    "best": float,  # so far
+    "optimizer_seconds": float,  # so far, in ask and tell
+    "wall_seconds": float,  # so far
+}
+FORMATS = ("csv", "parquet")
+
+
+def rows(jobs: Sequence[Job], store: Store) -> Iterator[tuple[Any, ...]]:
+    """The table of all finished runs, in the order of problem, method (as given) and seed."""
+    problems = {name: i for i, name in enumerate(dict.fromkeys(job.problem for job in jobs))}
+    labels = {name: i for i, name in enumerate(dict.fromkeys(job.case.label for job in jobs))}
+    ordered = sorted(dict.fromkeys(jobs), key=lambda j: (problems[j.problem], labels[j.case.label], j.seed))
+    for job in ordered:
+        if job in store:
+            yield from _run(job, store)
+
+
+def _run(job: Job, store: Store) -> Iterator[tuple[Any, ...]]:
+    stored = store.load(job)
+    series = [stored.series(name) for name in ("values", "trace", "thinking", "elapsed")]
+    iterations = [
+        (number, part["variables"], _count(part["variables"]))
+        for number, part in enumerate(stored.record["iterations"])
+        for _ in range(part["evaluations"])
+    ]
+    for i, (value, best, thinking, elapsed) in enumerate(zip(*series, strict=True)):
+        known = iterations[i] if i < len(iterations) else (None, None, None)
+        yield (job.problem, job.case.label, job.seed, i + 1, *known, value, best, thinking, elapsed)
+
+
+def _count(text: str) -> int:
+    pairs = (part.partition("-") for part in text.split())
+    return sum(int(last or first) - int(first) + 1 for first, _, last in pairs)
+
+
+def write(jobs: Sequence[Job], store: Store, path: Path) -> int:
+    """Write the table as the path's ending says, .csv or .parquet; the number of rows."""
+    if path.suffix == ".parquet":
+        return _write_parquet(jobs, store, path)
+    partial = path.with_suffix(".partial")
+    count = 0
+    with partial.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(COLUMNS)
+        for row in rows(jobs, store):
+            out.writerow(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
+            count += 1
+    partial.replace(path)
+    return count
+
+
+def _write_parquet(jobs: Sequence[Job], store: Store, path: Path) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise InputError("a Parquet table needs pyarrow, not installed here: pip install 'mctsvs[pandas]'") from None
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    partial = path.with_suffix(".partial")
+    count = 0
+    with pq.ParquetWriter(partial, schema) as out:
+        for job in dict.fromkeys(jobs):  # a row group for each run
+            if job in store:
+                columns = list(zip(*_run(job, store), strict=True))
+                out.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema))
+                count += len(columns[0])
+    partial.replace(path)
+    return count

@@ -1,0 +1,91 @@
+"""Methods with options written as one word."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mctsvs.cli import lab
+from mctsvs.common import InputError
+from mctsvs.lab import cases
+from mctsvs.lab.cases import Case
+from mctsvs.lab.store import Job
+from mctsvs.problems import make
+
+VALUES = st.one_of(
+    st.integers(-1000, 1000),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.none(),
+    st.text(string.printable, max_size=8),
+    st.lists(st.floats(0, 1), max_size=3),
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(["cp", "k", "variant", "samples"]), VALUES), st.booleans())
+def test_a_label_is_read_back(options: dict[str, object], paper: bool) -> None:
+    case = Case("mcts-vs-bo", options, paper)
+    assert cases.parse(case.label) == case
+    assert cases.split(f"bo,{case.label},random") == ["bo", case.label.strip(), "random"]
+
+
+def test_options_are_literals_or_words() -> None:
+    case = cases.parse("mcts-vs-bo[cp=0.1,k=10,fill_in=average-best-k,paper]")
+    assert case == Case("mcts-vs-bo", {"cp": 0.1, "k": 10, "fill_in": "average-best-k"}, paper=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("mcts-vs", "unknown method 'mcts-vs'"),
+        ("mcts-vs-bo[cpp=1]", "no option 'cpp'"),
+        ("mcts-vs-bo[cp=1", "bracket"),
+        ("mcts-vs-bo[cp]", "OPTION=VALUE"),
+        ("random[d=3]", "no option 'd'"),
+        ("ucb-all[d=3]", "it has none"),
+    ],
+)
+def test_wrong_cases_are_named(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words.replace("[", r"\[")):
+        cases.parse(text)
+
+
+def test_the_value_of_an_option_is_checked_before_anything_runs() -> None:
+    with pytest.raises(InputError, match="k="):
+        cases.check(cases.parse("mcts-vs-bo[k=0]"), make("Hartmann6_20"))
+
+
+@pytest.mark.parametrize(("text", "found"), [("2021-2023", [2021, 2022, 2023]), ("5", [5]), ("1,4-5,1", [1, 4, 5])])
+def test_seeds(text: str, found: list[int]) -> None:
+    assert lab.seeds(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-", "-3", "5-2", "1;2"])
+def test_wrong_seeds(text: str) -> None:
+    with pytest.raises(InputError, match="seed"):
+        lab.seeds(text)
+
+
+def test_settings_apply_to_every_case_of_a_method_and_never_override_its_own() -> None:
+    found = lab.chosen_cases("mcts-vs-bo,mcts-vs-bo[k=3],bo", ["mcts-vs-bo:k=9", "bo:pool=64"], paper=False)
+    assert [case.label for case in found] == ["mcts-vs-bo[k=9]", "mcts-vs-bo[k=3]", "bo[pool=64]"]
+
+
+def test_everything_that_makes_a_run_is_in_its_key() -> None:
+    base = Job("Hartmann6_20", Case("mcts-vs-bo", {"k": 3}), 1, 30)
+    others = [
+        Job("Hartmann6_21", base.case, 1, 30),
+        Job(base.problem, Case("mcts-vs-bo", {"k": 4}), 1, 30),
+        Job(base.problem, Case("mcts-vs-bo", {"k": 3}, paper=True), 1, 30),
+        Job(base.problem, Case("mcts-vs-rs", {"k": 3}), 1, 30),
+        Job(base.problem, base.case, 2, 30),
+        Job(base.problem, base.case, 1, 31),
+        Job(base.problem, base.case, 1, 30, {"shuffle": True}),
+    ]
+    assert len({job.key for job in [base, *others]}) == 1 + len(others)
+    assert Job.of(base.state()) == base
+    assert Job.of(base.state()).key == base.key

@@ -1,0 +1,245 @@
+"""The paper's tables and figures as declarations: complete and consistent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mctsvs import problems
+from mctsvs.common import InputError
+from mctsvs.lab import authors, cases, frame, reproduce, stats
+from mctsvs.lab.entries import ENTRIES, FIFTY, FOUR, Entry, Panel
+from mctsvs.lab.groups import group
+from mctsvs.lab.reproduce import Choice
+from mctsvs.lab.settings import QUICK_OPTIONS, SETTINGS
+from mctsvs.lab.store import Job, Store
+
+NAMES = """synthetic1 synthetic2 time recall nas nas-more rl optimiser-rs optimiser fill-in k cp samples n-bad n-split
+low-high-d various-extent increasing-ratio hierarchy lasso significance regret complexity"""
+IN_THE_TEXT = """fig:synthetic1 fig:synthetic2 tab:time tab:theory fig:nas fig:rl fig:ablation:exp1 fig:ablation:solver
+fig:paramk fig:ablationcp fig:nbad fig:nsplit fig:ablation1 fig:appendixnas fig:additionalnas fig:additionalexp
+fig:various_extent fig:increasing_ratio fig:hierarchy-vs fig:lasso tab:significance_test fig:enlargement_synthetic1
+fig:enlargement_synthetic2 the:regret sec:complexity"""
+LABELS = {*IN_THE_TEXT.split(), "fig:fill in", "fig:ablation:fill in and k", "fig:number of samples"}
+BUILT = re.compile(r"Hartmann6|Levy")
+
+
+def test_every_table_and_figure_of_the_paper_has_an_entry() -> None:
+    assert set(NAMES.split()) <= set(ENTRIES)
+    covered = {label for entry in ENTRIES.values() for label in entry.labels}
+    assert covered >= LABELS
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
+def test_an_entry_names_what_exists(entry: Entry) -> None:
+    for problem in entry.problems:
+        if BUILT.match(problem):  # others need data or a simulator, and are tested where those are
+            made = problems.make(problem)
+            assert made.name == problem
+    for problem in entry.problems:
+        for label in entry.cases(problem):
+            assert cases.parse(label).label == label
+    every = {label for problem in entry.problems for label in entry.cases(problem)}
+    assert {cases.parse(label).method for label in every} >= {*entry.fewer, *entry.budgets} - {
+        "saasbo",
+        "mcts-vs-saasbo",
+        "alebo",
+    }
+    assert set(entry.printed) <= every
+    assert not entry.reference or entry.reference in every
+    assert entry.says
+    assert entry.says.endswith(".")
+
+
+def test_options_set_by_problem_exist() -> None:
+    for method, kinds in SETTINGS.items():
+        for options in kinds.values():
+            assert set(options) <= set(cases.options_of(method))
+    for method, options in QUICK_OPTIONS.items():
+        assert set(options) <= set(cases.options_of(method))
+
+
+def test_the_printed_numbers() -> None:
+    """Against the paper's text, some of each table."""
+    assert ENTRIES["time"].printed["mcts-vs-bo"] == dict(zip(FOUR, (2.683, 3.753, 3.711, 4.590), strict=True))
+    assert ENTRIES["time"].printed["alebo"] == {"Hartmann6_300": 470.714, "Hartmann6_500": 512.641}
+    assert ENTRIES["recall"].printed["mcts-vs-bo"]["Hartmann6_300"] == 0.352
+    assert ENTRIES["significance"].printed["turbo"]["Levy10_100"] == (-0.662, 1.049, "-")
+    marks = {case: [cell[2] for cell in cells.values()] for case, cells in ENTRIES["significance"].printed.items()}
+    tallies = {case: stats.tally(found) for case, found in marks.items() if any(found)}
+    assert tallies == {"mcts-vs-bo": "1/1/2", "la-mcts-turbo": "4/0/0", "turbo": "2/1/1"}  # the paper's last line
+
+
+def test_seeds_and_budgets_are_the_papers() -> None:
+    entry = ENTRIES["significance"]
+    planned = reproduce.plan(reproduce.shrink(entry, Choice()), Choice())
+    assert len(planned) == 16
+    assert [job.seed for job in planned["Levy10_100", "turbo"]] == list(FIFTY)
+    assert {job.budget for jobs in planned.values() for job in jobs} == {600}
+    assert ENTRIES["time"].budget == 100
+    assert len(ENTRIES["time"].seeds) == 30
+    assert ENTRIES["rl"].budget == 1200
+
+
+def test_slow_methods_get_less_unless_seeds_are_asked_for() -> None:
+    entry = ENTRIES["synthetic2"]
+    planned = reproduce.plan(reproduce.shrink(entry, Choice()), Choice())
+    assert [job.budget for job in planned["Hartmann6_300", "saasbo"]] == [200]
+    assert ("Levy10_100", "saasbo") not in planned
+    asked = reproduce.plan(reproduce.shrink(entry, Choice(seeds=(1, 2))), Choice(seeds=(1, 2)))
+    assert [job.seed for job in asked["Hartmann6_300", "saasbo"]] == [1, 2]
+
+
+def test_labels_stay_while_jobs_carry_the_papers_options() -> None:
+    entry, choice = ENTRIES["synthetic2"], Choice(paper=True)
+    planned = reproduce.plan(entry, choice)
+    assert planned["Levy10_100", "cma-es"][0].case == cases.Case("cma-es", {"sigma": 0.5}, paper=True)
+    assert planned["Levy10_100", "mcts-vs-bo"][0].case == cases.Case("mcts-vs-bo", {}, paper=True)
+    assert reproduce.command(entry, choice) == "mctsvs reproduce synthetic2 --paper"
+
+
+def test_quick_is_small() -> None:
+    for entry in ENTRIES.values():
+        small = reproduce.shrink(entry, Choice(quick=True))
+        planned = reproduce.plan(small, Choice(quick=True))
+        assert all(job.budget <= 60 for jobs in planned.values() for job in jobs)
+        assert all(len(jobs) <= 2 for jobs in planned.values())
+        assert ("Hartmann6_500", "saasbo") not in planned or entry.name == "hierarchy"
+
+
+def test_what_cannot_be_run_is_left_out_with_a_sentence() -> None:
+    entry = replace(ENTRIES["fill-in"], panels=(*ENTRIES["fill-in"].panels, Panel("Hartmann9_300", ("random",))))
+    usable, notes = reproduce.available(entry)
+    assert usable.problems == ("Hartmann6_300",)
+    assert len(notes) == 1
+    assert notes[0].startswith("Hartmann9_300 is left out: ")
+
+
+def test_an_unknown_entry_is_named() -> None:
+    with pytest.raises(InputError, match="unknown entry 'synthetic3'"):
+        reproduce.find("synthetic3")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One entry, made quickly."""
+    made = tmp_path_factory.mktemp("reproduced")
+    choice = Choice(quick=True, budget=24)
+    outcome = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(made / "runs"), made, 2)
+    assert not outcome.failures
+    assert not outcome.skipped
+    assert sorted(path.name for path in outcome.files) == ["fill-in.csv", "fill-in.md", "fill-in.png", "fill-in.svg"]
+    frame.index(made, ENTRIES)
+    return made
+
+
+def test_a_page_has_the_command_the_figure_and_the_numbers(folder: Path) -> None:
+    text = (folder / "fill-in.md").read_text()
+    assert "`mctsvs reproduce fill-in --budget 24 --quick`" in text
+    assert "![Values of the variables that are not selected](fill-in.png)" in text
+    assert "| mcts-vs-bo[fill_in=average-best-k] | 2 |" in text
+    assert "The paper: Best-k is much better than random" in text
+
+
+def test_the_numbers_are_those_of_the_runs(folder: Path) -> None:
+    entry, choice = ENTRIES["fill-in"], Choice(quick=True, budget=24)
+    planned = reproduce.plan(reproduce.shrink(entry, choice), choice)
+    label = "mcts-vs-bo[fill_in=random]"
+    own = group(planned["Hartmann6_300", label], Store(folder / "runs"))
+    lines = [line.split(",") for line in (folder / "fill-in.csv").read_text().splitlines()]
+    (last,) = [line for line in lines if line[0] == "ours" and line[2] == label and line[4] == "24.0"]
+    assert float(last[5]) == pytest.approx(own.final.mean(), rel=1e-7)
+    assert float(last[6]) == pytest.approx(own.final.std(ddof=1) / 2**0.5, rel=1e-7)
+
+
+def test_a_second_call_writes_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    choice = Choice(quick=True, budget=24)
+    again = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(folder / "runs"), tmp_path, 2)
+    for path in again.files:
+        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+
+
+def test_the_index_keeps_what_people_wrote(folder: Path) -> None:
+    path = folder / "README.md"
+    assert "[fill-in](fill-in.md)" in path.read_text()
+    path.write_text("Our words.\n\n" + path.read_text() + "\nMore words.\n")
+    frame.index(folder, ENTRIES)
+    text = path.read_text()
+    assert text.startswith("Our words.\n")
+    assert text.endswith("More words.\n")
+    assert text.count("[fill-in](fill-in.md)") == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "d"),
+    [
+        ("Hartmann6_300", "hartmann6_300", 6),
+        ("Hartmann6_5_500", "hartmann30_500", 30),
+        ("Hartmann6_5_500_v", "hartmann30_500_various_extent", 30),
+        ("Levy10_100", "levy10_100", 10),
+        ("NASBench101", "nasbench", 10),
+    ],
+)
+def test_the_authors_names(problem: str, name: str, d: int) -> None:
+    assert authors.problem_name(problem) == name
+    assert authors.valid_variables(problem) == d
+
+
+def test_the_authors_runs_are_found_by_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gzip
+
+    lines = ["group,problem,algorithm,seed,evaluations,best_y,seconds"]
+    for seed in (2021, 2022, 2099):
+        lines.append(f"ablation_logs,param_k,lamcts_vs_bo_5,{seed},600,{seed / 1000},10.0")
+        lines.append(f"hartmann6_logs,hartmann6_300,dropout_bo_6,{seed},600,3.0,5.0")
+    (tmp_path / "authors_runs").mkdir()
+    with gzip.open(tmp_path / "authors_runs" / "best_so_far.csv.gz", "wt") as file:
+        file.write("\n".join(lines))
+    monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
+    monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
+    theirs = authors.read((2021, 2022))
+    logs = ENTRIES["k"].logs
+    found = theirs.find(logs, "Hartmann6_300", cases.parse("mcts-vs-bo[k=5]"))
+    assert found is not None
+    assert found.at(600).mean == pytest.approx(2.0215)
+    assert found.at(600).n == 2
+    assert found.at(550).n == 0
+    assert theirs.find(logs, "Hartmann6_300", cases.parse("mcts-vs-bo[k=10]")) is None
+    dropped = theirs.find((), "Hartmann6_300", cases.parse("dropout-bo"))
+    assert dropped is not None
+    assert dropped.place == "hartmann6_logs/hartmann6_300/dropout_bo_6"
+
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "authors_runs" / "best_so_far.csv.gz"
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="the authors' runs are not here")
+def test_our_statistics_give_the_papers_marks_from_the_authors_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their 200 x 4 runs through our test: all twelve marks, and the means to the printed digit."""
+    monkeypatch.setenv("MCTSVS_DATA", str(SHARED.parents[1]))
+    monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
+    entry = ENTRIES["significance"]
+    theirs = authors.read(entry.seeds)
+    for problem in entry.problems:
+        base = theirs.find(entry.logs, problem, cases.parse(entry.reference))
+        assert base is not None
+        one = base.values(600)
+        for case in entry.cases(problem):
+            found = theirs.find(entry.logs, problem, cases.parse(case))
+            assert found is not None
+            mean, _, mark = entry.printed[case][problem]
+            assert found.at(600).mean == pytest.approx(mean, abs=1.1e-3)
+            other = found.values(600)
+            if mark:
+                assert stats.mark([one[s] for s in entry.seeds], [other[s] for s in entry.seeds]) == mark, (
+                    problem,
+                    case,
+                )
+
+
+def test_a_job_on_a_named_problem_keeps_that_name() -> None:
+    planned = reproduce.plan(ENTRIES["k"], Choice())
+    assert all(isinstance(job, Job) and job.problem == "Hartmann6_300" for jobs in planned.values() for job in jobs)

@@ -1,0 +1,129 @@
+"""Theorem 4.2's terms against hand-computed values, and the fitted exponents against known laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mctsvs.common import InputError
+from mctsvs.gp.acquisition import beta_schedule
+from mctsvs.lab import complexity, theory
+from mctsvs.lab.complexity import Measurement
+from mctsvs.problems import Problem, make
+
+
+def plane(slopes: list[float]) -> Problem:
+    """f(x) = slopes . x on the cube [0, 2]^D."""
+    weights = np.array(slopes)
+    return Problem(
+        name="plane",
+        description="a plane",
+        bounds=np.tile([0.0, 2.0], (len(slopes), 1)),
+        function=lambda x: float(weights @ x),
+        optimum=float(2.0 * np.maximum(weights, 0).sum()),
+        active=np.flatnonzero(weights),
+    )
+
+
+def test_slopes_of_a_plane_are_known() -> None:
+    np.testing.assert_allclose(theory.steepest(plane([3.0, 0.0, -0.5]), points=20), [6.0, 0.0, 1.0], rtol=1e-6)
+
+
+def test_slopes_of_hartmann_are_reached_on_its_active_variables_only() -> None:
+    problem = make("Hartmann6_30", shuffle=True, seed=3)
+    found = theory.steepest(problem)
+    assert problem.active is not None
+    assert np.all(found[problem.active] > 1.0)
+    assert np.count_nonzero(found) == 6
+    low, high = problem.bounds.T
+    rng = np.random.default_rng(0)
+    for _ in range(300):  # no slope anywhere is clearly steeper
+        z, i = rng.random(30), int(rng.choice(problem.active))
+        up = z.copy()
+        up[i] = min(z[i] + 1e-5, 1.0)
+        rise = problem.function(low + (high - low) * up) - problem.function(low + (high - low) * z)
+        assert abs(rise) <= 1.02 * found[i] * (up[i] - z[i]) + 1e-12
+
+
+def test_the_terms_of_the_bound_by_hand() -> None:
+    slopes, spread, D = np.array([4.0, 2.0, 0.0, 0.0]), 2.0, 4
+    bound = theory.Bound(slopes, spread, D)
+    L = bound.b * math.sqrt(math.log(4 * D / 0.1))
+    assert pytest.approx(slopes.max() / spread) == L  # alpha_max = 1
+    beta = bound.beta(2)
+    pi_1 = math.pi**2 / 6
+    inside = 2 * 1 * bound.b * math.sqrt(math.log(4 * D / 0.1))
+    assert beta == pytest.approx(2 * math.log(4 * pi_1 / 0.1) + 2 * 2 * math.log(inside))
+    first = bound.add(np.array([0, 2]), beta, sd=0.5)
+    c1, gain = 8 / math.log(1 + 1 / 0.01), 0.5 * math.log(1 + 0.25 / 0.01)
+    assert first["gp_term"] == pytest.approx(spread * math.sqrt(c1 * 1 * beta * gain))
+    assert first["unselected_term"] == pytest.approx(2 * 2.0)  # variable 1 was not selected; slope 2 in f's own units
+    assert first["bound"] == pytest.approx(first["gp_term"] + first["unselected_term"] + 2 * spread)
+    second = bound.add(np.array([0, 1]), beta / 2, sd=0.5)  # the largest beta stays
+    assert second["unselected_term"] == first["unselected_term"]
+    assert second["gp_term"] == pytest.approx(spread * math.sqrt(c1 * 2 * beta * 2 * gain))
+
+
+def test_selecting_everything_leaves_no_second_term() -> None:
+    bound = theory.Bound(np.array([1.0, 2.0, 3.0]), 1.0, 3)
+    assert bound.add(np.arange(3), bound.beta(3), 1.0)["unselected_term"] == 0.0
+
+
+def test_beta_grows_with_iterations_and_selected_variables() -> None:
+    values = [[beta_schedule(t, d, 100) for d in (1, 5, 50, 100)] for t in (1, 10, 100)]
+    assert np.all(np.diff(values, axis=0) > 0)
+    assert np.all(np.diff(values, axis=1) > 0)
+
+
+@pytest.mark.parametrize("method", list(theory.SELECTORS))
+def test_gp_ucb_with_every_selector(method: str) -> None:
+    problem = make("Hartmann6_20")
+    record = theory.run(problem, method, budget=30, seed=1, options={}, variation={})
+    again = theory.run(problem, method, budget=30, seed=1, options={}, variation={})
+    assert record.values == again.values
+    assert len(record.values) == len(record.trace) == 30
+    extra = record.extra
+    assert {len(series) for series in extra.values()} == {18}
+    assert problem.optimum is not None
+    np.testing.assert_allclose(extra["regret"], np.cumsum([problem.optimum - value for value in record.values[12:]]))
+    assert np.all(np.array(extra["bound"]) > extra["regret"])
+    assert np.all(np.diff(extra["unselected_term"]) >= 0)
+    if method == "ucb-all":
+        assert set(extra["selected"]) == {20.0}
+        assert extra["unselected_term"][-1] == 0.0
+    if method == "ucb-dropout":
+        assert set(extra["selected"]) == {6.0}
+
+
+def test_regret_needs_an_optimum_and_iterations() -> None:
+    problem = make("Hartmann6_20")
+    with pytest.raises(InputError, match="budget of 12"):
+        theory.run(problem, "ucb-all", budget=12, seed=1, options={}, variation={})
+
+
+def law(t: float, d: float) -> float:
+    return 1e-9 * t**3 + 3e-9 * t**2 * d
+
+
+def test_constants_and_exponents_of_a_known_law() -> None:
+    points, variables = (50, 100, 200, 400), (2, 10, 50, 200)
+    measured = [Measurement("fit", t, d, law(t, d)) for t in points for d in variables]
+    measured += [Measurement("maximise", t, d, 1e-8 * (t**2 + t * d + d**2)) for t in points for d in variables]
+    constants, model = complexity.fitted(measured, "fit")
+    np.testing.assert_allclose(constants, [1e-9, 3e-9, 0.0], rtol=1e-6, atol=1e-12)
+    assert model(300, 7) == pytest.approx(law(300, 7))
+    assert complexity.misfit(measured, "maximise") < 1e-6
+    found = {(s.what, s.variable, s.at): (s.measured, s.analysis) for s in complexity.slopes(measured)}
+    assert len(found) == 8
+    for seen, said in found.values():
+        assert seen == pytest.approx(said, abs=1e-6)
+    assert found["fit", "t", "d = 2"][0] == pytest.approx(3.0, abs=0.05)
+    assert found["maximise", "d", "t = 50"][0] > 1.0
+
+
+def test_costs_are_measured() -> None:
+    measured = complexity.measure((20, 60), (2, 8))
+    assert len(measured) == 8
+    assert all(0 < m.seconds < 1 for m in measured)
