@@ -26,6 +26,7 @@ class Observation:
     x: Array
     y: float
     variables: Indices
+    proposed: bool = True  # by this engine; False: a point of the user's, or of an earlier run
 
 
 class Engine(Protocol):
