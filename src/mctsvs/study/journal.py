@@ -65,13 +65,11 @@ class Entry(NamedTuple):
 
     def checksum(self, seq: int, before: bytes) -> bytes:
         value = b"" if self.value is None else struct.pack("<d", self.value)
-        text = self.text.encode()
-        numbers = (seq, self.number, self.call, self.iteration, len(value), len(text), len(self.variables))
-        digest = hashlib.blake2b(before, digest_size=8)
-        digest.update(struct.pack("<7q", *numbers))
-        for part in (self.kind.encode(), value, text, self.variables, self.point):
-            digest.update(part)
-        return digest.digest()
+        kind, text = self.kind.encode(), self.text.encode()
+        lengths = len(kind), len(value), len(text), len(self.variables)
+        numbers = struct.pack("<8q", seq, self.number, self.call, self.iteration, *lengths)
+        parts = b"".join((before, numbers, kind, value, text, self.variables, self.point))
+        return hashlib.blake2b(parts, digest_size=8).digest()
 
 
 def checksum(*parts: bytes) -> bytes:

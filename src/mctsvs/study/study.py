@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-LEAST_THINKING = 10.0  # the method's memory is stored when repeating its thoughts would take this many times longer
+LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
 
 
 class AsStored(enum.Enum):
