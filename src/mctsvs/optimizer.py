@@ -154,7 +154,9 @@ class Optimizer:
         except (TypeError, ValueError):
             raise InputError(f"{short(point)} is not a point: give a vector, or a dict of name -> value") from None
         if vector.ndim != 1:
-            raise InputError(f"a point of shape {vector.shape} does not fit: give a vector of {len(self.space)} numbers")
+            raise InputError(
+                f"a point of shape {vector.shape} does not fit: give a vector of {len(self.space)} numbers"
+            )
         return self.space.encode(vector)
 
     def _observation(self, trial: Trial) -> Observation:

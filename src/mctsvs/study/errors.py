@@ -43,7 +43,9 @@ def clear_errors(path: Path) -> Iterator[None]:
         if "I/O" in text:
             raise StudyError(f"the disk failed under the study {name} ({text}): what it stored before stays") from None
         if "not a database" in text:
-            raise StudyError(f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs") from None
+            raise StudyError(
+                f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs"
+            ) from None
         raise damaged(path, text) from None
 
 

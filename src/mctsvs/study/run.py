@@ -209,7 +209,9 @@ class Run:
             self.strikes[trial.number] += 1
             if self.strikes[trial.number] < STRIKES:
                 return None
-            return Outcome(math.nan, f"its worker died, {STRIKES} times: {tidy(str(error)) or type(error).__name__}", 0.0)
+            return Outcome(
+                math.nan, f"its worker died, {STRIKES} times: {tidy(str(error)) or type(error).__name__}", 0.0
+            )
 
     def broken(self, error: BaseException) -> StudyError:
         return StudyError(

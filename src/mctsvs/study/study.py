@@ -355,7 +355,9 @@ class Study:
 
     def _check_writable(self) -> None:
         if self.readonly:
-            raise StudyError(f"the study {str(self.path)!r} was opened with readonly=True: open it without to change it")
+            raise StudyError(
+                f"the study {str(self.path)!r} was opened with readonly=True: open it without to change it"
+            )
         if self._lock is None:
             raise StudyError(f"the study {str(self.path)!r} is closed: open it again")
         if os.getpid() != self._process:
