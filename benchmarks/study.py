@@ -133,7 +133,7 @@ def asynchronous(folder: Path, kills: int) -> bool:
                     BUDGET,
                     workers=4,
                     asynchronous=True,
-                    callback=lambda _, t: log.write(f"{t.number} {t.value!r}\n"),
+                    callback=lambda _, trial: log.write(f"{trial.number} {trial.value!r}\n"),
                 )
 
         while True:
@@ -192,7 +192,7 @@ def store(folder: Path, trials: int) -> bool:
                 (trial,) = study.ask()
                 study.tell(trial, float(trial.x[:5].sum()))
                 if i % 20 == 0:  # theirs takes so long that a part of the trials must do
-                    theirs.sampler.point = dict(zip(names, trial.x.tolist(), strict=True))  # type: ignore[attr-defined]
+                    theirs.sampler.point = dict(zip(names, trial.x.tolist(), strict=True))
                     before = time.perf_counter()
                     theirs.tell(theirs.ask(distributions), float(trial.x[:5].sum()))
                     their_seconds += time.perf_counter() - before

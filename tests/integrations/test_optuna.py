@@ -26,9 +26,9 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 class TestConformance(
-    pytest_samplers.BasicSamplerTestCase,
-    pytest_samplers.RelativeSamplerTestCase,
-    pytest_samplers.SingleOnlySamplerTestCase,
+    pytest_samplers.BasicSamplerTestCase,  # type: ignore[misc, unused-ignore]
+    pytest_samplers.RelativeSamplerTestCase,  # type: ignore[misc, unused-ignore]
+    pytest_samplers.SingleOnlySamplerTestCase,  # type: ignore[misc, unused-ignore]
 ):
     """Optuna's own tests of samplers."""
 

@@ -1,4 +1,4 @@
-"""The command line: `mctsvs run`, `mctsvs problems`, `mctsvs methods`."""
+"""The command line: `mctsvs run`, `resume`, `show`, `problems`, `methods` and others."""
 
 from __future__ import annotations
 

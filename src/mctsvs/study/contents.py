@@ -119,7 +119,7 @@ def optimizer(contents: Contents) -> Optimizer:
         opt.queue.extend(contents.queue)
     same = True
     enqueued = contents.enqueued[len(contents.enqueued) - sum(e.kind == "enqueue" for e in contents.rest) :]
-    for (kind, call), group in groupby(contents.rest, key=lambda entry: (entry.kind, entry.call)):
+    for (kind, _), group in groupby(contents.rest, key=lambda entry: (entry.kind, entry.call)):
         for entry in [next(group)] if kind == "ask" else group:
             if kind == "ask":
                 same &= _ask_again(opt, contents, 1 + sum(1 for _ in group))

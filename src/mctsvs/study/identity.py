@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from reprlib import repr as short
 from typing import Any
@@ -20,10 +21,8 @@ def differences(
             found.append(f"its {name} is {identity[name]}, not {given[name]}")
     stored = identity["options"]
     for name, value in options.items():
-        try:
+        with contextlib.suppress(TypeError):  # what cannot be stored is not what was stored
             value = codec.unpack(codec.pack(value))  # a tuple is stored as a list
-        except TypeError:
-            pass
         if name not in stored:
             found.append(f"its option {name} has the default, not {short(value)}")
         elif stored[name] != value:

@@ -13,6 +13,7 @@ power, a commit waits for the disk if none has done so within the last second.
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import struct
 import time
@@ -102,7 +103,7 @@ class Journal:
         tables = {name for (name,) in one("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if application != APPLICATION and "journal" not in tables:
             raise StudyError(f"{str(self.path)!r} is not a study: it is an SQLite file of another program")
-        if application != APPLICATION or not 1 <= version:
+        if application != APPLICATION or version < 1:
             raise damaged(self.path, "its header is wrong")
         if version > VERSION:
             raise StudyError(
@@ -262,7 +263,11 @@ def _memory_checksum(seq: int, data: bytes) -> bytes:
 
 
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
-    """No file is made where there is none. A study in a folder that is read-only can be read too."""
+    """No file is made where there is none.
+
+    A reader that may write, and does not, tidies up the helper files when it is the last one to close; where it may
+    not, the study can be read all the same.
+    """
     address = f"file:{quote(str(path.absolute()))}"
 
     def connect(mode: str) -> sqlite3.Connection:
@@ -275,9 +280,15 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
             raise
         return connection
 
+    if not readonly:
+        return connect("mode=rw")
+    if path.is_file() and os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK):
+        connection = connect("mode=rw")
+        connection.execute("PRAGMA query_only = ON")
+        return connection
     try:
-        return connect("mode=ro" if readonly else "mode=rw")
+        return connect("mode=ro")
     except sqlite3.OperationalError:
-        if readonly and path.is_file() and not Path(f"{path}-wal").exists():
+        if path.is_file() and not Path(f"{path}-wal").exists():
             return connect("mode=ro&immutable=1")
         raise

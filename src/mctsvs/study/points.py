@@ -7,6 +7,7 @@ one of these has a column called `params_NAME`, as in Optuna's tables.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -151,10 +152,8 @@ def _from_table(table: Sequence[Mapping[Any, Any]], space: Space, name: str) -> 
 
 def _table_value(value: Any) -> float:
     if isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):  # `as_value` says what is wrong
             value = float(value) if value.strip() else None
-        except ValueError:
-            pass  # `as_value` says what is wrong
     return as_value(value) + 0.0
 
 

@@ -203,8 +203,8 @@ class Run:
         except Exception as error:
             if not (isinstance(error, WorkerLost) or any(kind.__name__ in LOST for kind in type(error).__mro__)):
                 raise StudyError(
-                    f"trial {trial.number} could not be sent to a worker and back ({one_line(error)}): the function and "
-                    f"what it needs must be importable there; nothing is lost"
+                    f"trial {trial.number} could not be sent to a worker and back ({one_line(error)}): the function "
+                    f"and what it needs must be importable there; nothing is lost"
                 ) from None
             self.strikes[trial.number] += 1
             if self.strikes[trial.number] < STRIKES:

@@ -62,7 +62,7 @@ class Study:
         *,
         direction: str | AsStored = AS_STORED,
         method: str | AsStored = AS_STORED,
-        seed: int | None | AsStored = AS_STORED,
+        seed: int | AsStored | None = AS_STORED,
         readonly: bool = False,
         **options: Any,
     ) -> None:

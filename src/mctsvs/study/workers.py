@@ -56,6 +56,8 @@ def evaluate(f: Callable[[Any], Any], argument: Any) -> Outcome:
 
 def one_line(error: BaseException) -> str:
     """The error, and the place in the user's code that it comes from."""
+    if type(error).__name__ == "EvaluationFailed":  # made for people: see `mctsvs.problems`
+        return tidy(str(error))
     frames = traceback.extract_tb(error.__traceback__)[1:]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     return tidy(f"{type(error).__name__}: {error}".removesuffix(": ")) + place
