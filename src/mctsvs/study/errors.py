@@ -30,6 +30,8 @@ def clear_errors(path: Path) -> Iterator[None]:
     """SQLite's errors as sentences about the study."""
     try:
         yield
+    except (UnicodeDecodeError, MemoryError) as error:  # of SQLite's own words about a damaged file, or absurd sizes
+        raise damaged(path, type(error).__name__) from None
     except sqlite3.Error as error:
         text, name = str(error), repr(str(path))
         if "full" in text:

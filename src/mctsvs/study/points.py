@@ -18,7 +18,7 @@ import numpy as np
 
 from mctsvs.common import Array, InputError
 from mctsvs.optimizer import Trial, as_value
-from mctsvs.space import Categorical, Space
+from mctsvs.space import Categorical, Integer, Space, Variable
 
 if TYPE_CHECKING:
     import pandas
@@ -46,9 +46,16 @@ def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise InputError("a table needs pandas, not installed here: pip install 'mctsvs[pandas]'") from None
-    table = pandas.DataFrame(list(records(trials, space)), columns=[*OWN, *columns(space)])
-    table["value"] = table["value"].astype(float)
-    return table
+    rows = list(zip(*records(trials, space), strict=True)) or [()] * (len(OWN) + len(space))
+    kinds = [int, float, str, int, str, *map(_column_type, space.variables)]
+    names = [*OWN, *columns(space)]
+    return pandas.DataFrame(
+        {name: pandas.Series(row, dtype=kind) for name, row, kind in zip(names, rows, kinds, strict=True)}
+    )
+
+
+def _column_type(variable: Variable) -> type:
+    return object if isinstance(variable, Categorical) else int if isinstance(variable, Integer) else float
 
 
 def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
@@ -163,6 +170,8 @@ def _parsed(value: Any, space: Space, v: int) -> Any:
     if isinstance(variable, Categorical):
         if isinstance(value, list):
             value = tuple(value)
+        if None in variable.choices and (value is None or value == "" or value != value):  # an empty cell
+            return None
         fits = [c for c in variable.choices if type(c) is type(value) and c == value]
         return (fits or [c for c in variable.choices if str(c) == str(value)] or [value])[0]
     if isinstance(value, str):

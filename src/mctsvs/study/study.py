@@ -72,6 +72,7 @@ class Study:
         if space is not None:
             given["space"] = Space.of(space)
         self._opt: Optimizer | None = None
+        self._stale = False  # the optimizer may have done what the journal does not have
         self._process = os.getpid()
         self._lock = None if readonly else self._write_lock(space)
         try:
@@ -90,7 +91,6 @@ class Study:
             contents.identity[name] for name in ("direction", "method", "seed", "options")
         )
         self._results = contents.results
-        self._stale = False  # the optimizer has done what the journal does not have
         self._thinking = self._price = 0.0  # seconds since the memory was stored, and seconds to store it
 
     def _write_lock(self, space: Any) -> WriterLock:
@@ -140,6 +140,9 @@ class Study:
     @property
     def optimizer(self) -> Optimizer:
         """The optimizer behind it; of a study that is only read, made when first needed."""
+        if self._stale:
+            self._contents = read(self._journal)
+            self._opt, self._results, self._stale = None, self._contents.results, False
         if self._opt is None:
             self._opt = self._revive(self._contents)
         return self._opt
@@ -147,13 +150,13 @@ class Study:
     @property
     def trials(self) -> list[Trial]:
         """All trials in order; the value of those not told is None."""
-        return self._contents.trials if self._opt is None else self._opt.trials
+        return self._contents.trials if self._opt is None else self.optimizer.trials
 
     @property
     def best(self) -> Trial:
         """The best trial told so far (the one told first, if several are equal)."""
         if self._opt is not None:
-            return self._opt.best
+            return self.optimizer.best
         told = [t for t in self.trials if t.value is not None and not t.failed]
         if not told:
             raise InputError("there is no best trial yet: no evaluation has succeeded")
@@ -168,7 +171,7 @@ class Study:
     @property
     def pending(self) -> list[Trial]:
         """Trials asked for and not yet told."""
-        return [t for t in self.trials if t.value is None] if self._opt is None else self._opt.pending
+        return [t for t in self.trials if t.value is None] if self._opt is None else self.optimizer.pending
 
     @property
     def evaluated(self) -> int:
@@ -247,8 +250,6 @@ class Study:
 
     def _checked(self, trial: Trial | int, value: float | None) -> tuple[int, float]:
         self._check_writable()
-        if self._stale:
-            self._reload()
         return self.optimizer.waiting(trial).number, as_value(value) + 0.0  # 0.0 for -0.0, as SQLite keeps it
 
     def enqueue(self, points: Iterable[Any]) -> None:
@@ -330,14 +331,14 @@ class Study:
 
     @contextmanager
     def _change(self) -> Iterator[Optimizer]:
-        """Between the method's step and the journal's, anything may happen: if it does, start from the journal."""
+        """Between the method's step and the journal's, anything may happen: if it does, the journal is right."""
         self._check_writable()
-        if self._stale:
-            self._reload()
-        assert self._opt is not None
-        self._stale = True
-        yield self._opt
-        self._stale = False
+        opt = self.optimizer
+        try:
+            yield opt
+        except BaseException:
+            self._stale = True
+            raise
 
     def _store(self, entries: list[Entry], *, remember: bool = False) -> None:
         before = time.perf_counter()
@@ -348,10 +349,6 @@ class Study:
         self._journal.append(entries, memory)
         if remember:
             self._thinking, self._price = 0.0, time.perf_counter() - before
-
-    def _reload(self) -> None:
-        contents = self._contents = read(self._journal)
-        self._opt, self._results, self._stale = self._revive(contents), contents.results, False
 
     def _check_writable(self) -> None:
         if self.readonly:
