@@ -153,6 +153,8 @@ class Run:
             future = self.crew.submit(trial.argument)
         except (BrokenExecutor, RuntimeError) as error:  # the latter: it was shut down
             raise self.broken(error) from None
+        except Exception as error:
+            raise self.unsent(trial, error) from None
         self.flying[future] = (trial, time.monotonic())
 
     def land(self, *, block: bool = True) -> list[tuple[Trial, Outcome]]:
@@ -202,16 +204,19 @@ class Run:
             raise self.broken(error) from None
         except Exception as error:
             if not (isinstance(error, WorkerLost) or any(kind.__name__ in LOST for kind in type(error).__mro__)):
-                raise StudyError(
-                    f"trial {trial.number} could not be sent to a worker and back ({one_line(error)}): the function "
-                    f"and what it needs must be importable there; nothing is lost"
-                ) from None
+                raise self.unsent(trial, error) from None
             self.strikes[trial.number] += 1
             if self.strikes[trial.number] < STRIKES:
                 return None
             return Outcome(
                 math.nan, f"its worker died, {STRIKES} times: {tidy(str(error)) or type(error).__name__}", 0.0
             )
+
+    def unsent(self, trial: Trial, error: BaseException) -> StudyError:
+        return StudyError(
+            f"trial {trial.number} could not be sent to a worker and back ({one_line(error)}): the function and what "
+            f"it needs must be importable there; nothing is lost"
+        )
 
     def broken(self, error: BaseException) -> StudyError:
         return StudyError(
