@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import Study, StudyError, Trial
+from mctsvs import Optimizer, Study, StudyError, Trial
 from mctsvs.common import Array
 
 BUDGET = 200
@@ -191,7 +191,7 @@ def store(folder: Path, trials: int) -> bool:
             for i in range(trials):
                 (trial,) = study.ask()
                 study.tell(trial, float(trial.x[:5].sum()))
-                if i % 20 == 0:  # theirs takes so long that a part of the trials must do
+                if i % 150 == 0:  # theirs takes so long that a few of the trials must do
                     theirs.sampler.point = dict(zip(names, trial.x.tolist(), strict=True))
                     before = time.perf_counter()
                     theirs.tell(theirs.ask(distributions), float(trial.x[:5].sum()))
@@ -272,13 +272,19 @@ def busy(folder: Path, evaluations: int) -> bool:
             log.write(f"{began} {time.time()}\n")
         return bowl(x)
 
+    warm = Optimizer(BOX, method="mcts-vs-bo")  # loads what takes a second to load
+    for _ in range(20):
+        (trial,) = warm.ask()
+        warm.tell(trial, trial.number)
+    before = time.process_time()
     with Study(folder / "busy.db", [(0.0, 1.0)] * 100, method="mcts-vs-bo", seed=0) as study:
         study.optimize(objective, evaluations, workers=8, asynchronous=True)
+    thinking = 1e3 * (time.process_time() - before) / evaluations
     times = np.array([line.split() for line in spans.read_text().splitlines()], dtype=float)
     # from the first evaluation to the moment when fewer are left than there are workers
     start, end = times[:, 0].min(), np.sort(times[:, 1])[-8]
     share = float((np.minimum(times[:, 1], end) - np.minimum(times[:, 0], end)).sum() / (8 * (end - start)))
-    measured = f"{100 * share:.1f} % busy"
+    measured = f"{100 * share:.1f} % busy ({thinking:.1f} ms of CPU time for a point)"
     what = f"8 workers, 50 to 150 ms, asynchronous mcts-vs-bo, 100 variables, {evaluations} evaluations"
     return row(what, measured, "90 %", share >= 0.9)
 
@@ -324,7 +330,7 @@ PARTS: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "asynchronous": (asynchronous, 100),
     "store": (store, 600),
     "open": (opening, 10_000),
-    "busy": (busy, 300),
+    "busy": (busy, 200),
     "damage": (damage, 200),
 }
 

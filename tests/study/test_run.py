@@ -80,7 +80,9 @@ def test_many_failures_in_a_row_end_the_run_and_a_mended_function_goes_on(tmp_pa
             study.optimize(lambda x: dict[str, float]()["a"], 100, max_failures=7)
         assert "\n" not in str(caught.value)
         assert study.evaluated == 7
-        assert study.optimize(objective, 20).value == min(objective(t.x) for t in study.trials[7:])
+        with pytest.raises(StudyError, match="all 9 evaluations failed, the last with: the function returned nan"):
+            study.optimize(lambda x: math.nan, 9)
+        assert study.optimize(objective, 20).value == min(objective(t.x) for t in study.trials[9:])
         assert study.evaluated == 20
 
 
@@ -316,7 +318,7 @@ def test_an_exception_in_the_callback_ends_the_run_and_keeps_everything(tmp_path
 
     for workers in (None, 3):
         with begin(tmp_path, f"s{workers}") as study:
-            with pytest.raises(KeyboardInterrupt):
+            with pytest.raises(KeyboardInterrupt, match="stopped after 7 of 50 evaluations, all stored; the best"):
                 study.optimize(objective, 50, workers=workers, callback=stop)
             assert study.evaluated == 7
             study.optimize(objective, 20, workers=workers)

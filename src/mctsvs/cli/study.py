@@ -181,9 +181,8 @@ def _go(
                 max_failures=arguments.max_failures,
                 callback=callback,
             )
-    except KeyboardInterrupt:
-        best = f"best value {study.best.value:.6g}" if study.has_best else "no value yet"
-        done = f"stopped after {study.evaluated} of {arguments.budget} evaluations, all stored; {best}"
+    except KeyboardInterrupt as stopped:
+        done = str(stopped).partition("; the same call")[0] or "stopped"
         print(f"mctsvs: {done}\nmctsvs: go on with: {again}", file=sys.stderr)
         return 130
     summarise(study, problem)

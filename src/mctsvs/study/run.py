@@ -58,7 +58,7 @@ class Settings:
 
 def capacity(executor: Any) -> int:
     """How many evaluations an executor does at once."""
-    size = getattr(executor, "_max_workers", None)
+    size = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)  # the latter: mpi4py
     client = getattr(executor, "_client", None)
     if size is None and client is not None:  # Dask's
         size = sum(client.nthreads().values())
@@ -142,11 +142,12 @@ class Run:
         return trial
 
     def ahead(self) -> int:
-        """Points to have ready beyond one for each worker: as many as become free while one is thought of."""
+        """Points to have ready beyond one for each worker: twice as many as become free while one is thought of,
+        since methods think of several at a time."""
         if not (self.asked and self.landed) or (self.settings.timeout and self.settings.executor):
             return 0
         ratio = (self.thinking / self.asked) / max(self.evaluating / self.landed, 1e-9)
-        return 0 if ratio < NEGLIGIBLE else min(self.crew.size, math.ceil(ratio * self.crew.size))
+        return 0 if ratio < NEGLIGIBLE else min(self.crew.size, math.ceil(2.0 * ratio * self.crew.size))
 
     def launch(self, trial: Trial) -> None:
         try:

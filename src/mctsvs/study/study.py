@@ -166,6 +166,8 @@ class Study:
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
+        if self._opt is not None:
+            return self.optimizer.has_best
         return any(t.value is not None and not t.failed for t in self.trials)
 
     @property
@@ -311,7 +313,7 @@ class Study:
         max_failures  so many failures in a row end the run with an error
         callback      called as callback(study, trial) after each evaluation
 
-        Ctrl-C ends the run at once; everything told is stored, and the same call goes on.
+        Ctrl-C ends the run at once and says how far it came: everything told is stored, and the same call goes on.
         """
         from mctsvs.study.run import Settings, run
 
@@ -319,10 +321,18 @@ class Study:
         settings = Settings(budget, executor, workers, asynchronous, timeout, max_failures, callback)
         try:
             run(self, f, settings)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
             if self._lock is not None:
                 self.save()
+        if not self.has_best:
+            raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
+
+    def _progress(self, budget: int) -> str:
+        best = f"the best value is {self.best.value:.6g}" if self.has_best else "none has succeeded"
+        return f"stopped after {self.evaluated} of {budget} evaluations, all stored; {best}"
 
     def save(self) -> None:
         """Store the method's memory, so that resuming takes no thinking. Nothing is ever lost without it."""
