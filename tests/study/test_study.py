@@ -18,7 +18,7 @@ import pytest
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial
 from mctsvs.common import Array
 from mctsvs.engines.methods import METHODS, missing
-from mctsvs.study import journal
+from mctsvs.study import codec, journal
 from mctsvs.study import study as module
 
 BOX = [(-3.0, 5.0)] * 12
@@ -87,6 +87,7 @@ def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monke
     with Study(path, readonly=True) as reader:
         assert picture(reader.trials) == picture(opt.trials)
         assert reader.best.number == opt.best.number
+        assert reader.optimizer.best.number == opt.best.number
         assert str(reader.tree) == str(opt.tree)
 
 
@@ -332,6 +333,19 @@ def test_an_error_between_the_method_and_the_journal_does_no_harm(
             assert np.array_equal(trial.unit, other.unit)
             study.tell(trial, objective(trial.x))
             expected.tell(other, objective(trial.x))
+
+
+def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
+    opt = Optimizer(BOX, seed=4)
+    with Study(tmp_path / "s.db", BOX, seed=4) as study:
+        study.optimize(objective, 20)
+        study._journal.append([], codec.pack({"format": "of the future"}))
+    with Study(tmp_path / "s.db") as study:
+        study.optimize(objective, 25)
+        for _ in range(25):
+            (trial,) = opt.ask()
+            opt.tell(trial, objective(trial.x))
+        assert picture(study.trials) == picture(opt.trials)
 
 
 def test_notes(tmp_path: Path) -> None:

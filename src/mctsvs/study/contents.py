@@ -36,20 +36,22 @@ class Contents:
     units: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, D) points of the trials
     enqueued: list[Array] = field(default_factory=list)
     results: dict[int, tuple[float, str]] = field(default_factory=dict)  # values the method is not told yet
-    told: list[int] = field(default_factory=list)  # numbers of trials, as far as is known
+    told: list[int] = field(default_factory=list)  # numbers of trials, in the order of telling
     asked: int = 0  # trials, as far as is known
+    answered: int = 0  # of those told, as far as is known
     queue: list[Array] = field(default_factory=list)  # enqueued and not asked for, as far as is known
     rest: list[Entry] = field(default_factory=list)  # what happened after
 
 
-def read(journal: Journal) -> Contents:
-    """All of a journal, checked."""
+def read(journal: Journal, *, memory: bool = True) -> Contents:
+    """All of a journal, checked; without the method's memory everything is repeated by `optimizer`."""
     journal.snapshot()
     try:
         meta = journal.meta()
         identity = meta.pop("identity")
         contents = Contents(identity, meta, Space.from_state(identity["space"]))
-        contents.known, contents.memory = journal.memory() or (0, None)
+        if memory:
+            contents.known, contents.memory = journal.memory() or (0, None)
         _fill(contents, journal)
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError) as error:
         if isinstance(error, DamagedError):
@@ -86,10 +88,10 @@ def _fill(contents: Contents, journal: Journal) -> None:
             trial = trials[entry.number]
             trial.value, trial.message = _value(entry), entry.text
             contents.results.pop(entry.number, None)
-            if seq <= known:
-                contents.told.append(entry.number)
+            contents.told.append(entry.number)
         if seq == known:
-            contents.asked, contents.queue = len(trials), contents.enqueued[taken:]
+            contents.asked, contents.answered = len(trials), len(contents.told)
+            contents.queue = contents.enqueued[taken:]
         elif seq > known:
             contents.rest.append(entry)
     if known > journal.length:
@@ -112,10 +114,10 @@ def optimizer(contents: Contents) -> Optimizer:
         **identity["options"],
     )
     if contents.memory is not None:
-        trials = contents.trials[: contents.asked]
-        for number in {trial.number for trial in trials}.difference(contents.told):
+        trials, told = contents.trials[: contents.asked], contents.told[: contents.answered]
+        for number in set(range(len(trials))).difference(told):
             trials[number].value, trials[number].message = None, ""
-        opt.recall(trials, contents.units[: contents.asked], contents.told, contents.memory)
+        opt.recall(trials, contents.units[: contents.asked], told, contents.memory)
         opt.queue.extend(contents.queue)
     same = True
     enqueued = contents.enqueued[len(contents.enqueued) - sum(e.kind == "enqueue" for e in contents.rest) :]

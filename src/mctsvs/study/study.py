@@ -17,7 +17,7 @@ from mctsvs.optimizer import Optimizer, Trial, as_value
 from mctsvs.space import Space
 from mctsvs.study import codec, points
 from mctsvs.study.contents import Contents, optimizer, read
-from mctsvs.study.errors import DamagedError, StudyError
+from mctsvs.study.errors import StudyError
 from mctsvs.study.identity import differences
 from mctsvs.study.journal import Entry, Journal
 from mctsvs.study.lock import WriterLock
@@ -83,6 +83,7 @@ class Study:
             self._check_same(given, options)
             if not readonly:
                 self._opt = self._revive(contents)
+            contents = self._contents
         except BaseException:
             self.close()
             raise
@@ -128,12 +129,10 @@ class Study:
             return optimizer(contents)
         except InputError:  # such as a library that is not installed here
             raise
-        except (ValueError, TypeError, KeyError, IndexError, AssertionError) as error:
-            text = f"{type(error).__name__} while reviving the method"
-            raise DamagedError(
-                f"the study {str(self.path)!r} cannot be resumed ({text}): it was written by another version of "
-                f"mctsvs; it can still be read, exported, and imported into a new study"
-            ) from None
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError):
+            # another version of the method remembers other things; what happened is the same
+            self._contents = read(self._journal, memory=False)
+            return optimizer(self._contents)
 
     # what is in it
 
@@ -157,7 +156,7 @@ class Study:
         """The best trial told so far (the one told first, if several are equal)."""
         if self._opt is not None:
             return self.optimizer.best
-        told = [t for t in self.trials if t.value is not None and not t.failed]
+        told = [t for t in (self.trials[number] for number in self._contents.told) if not t.failed]
         if not told:
             raise InputError("there is no best trial yet: no evaluation has succeeded")
         sign = -1.0 if self.direction == "maximize" else 1.0
