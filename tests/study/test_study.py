@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial
 from mctsvs.common import Array
@@ -89,6 +92,48 @@ def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monke
         assert reader.best.number == opt.best.number
         assert reader.optimizer.best.number == opt.best.number
         assert str(reader.tree) == str(opt.tree)
+
+
+STEPS = ["ask", "ask three", "tell first", "tell last", "fail", "enqueue", "import", "close", "crash"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(STEPS), max_size=40), st.sampled_from([0.0, 1.0, math.inf]))
+def test_any_course_of_events_is_the_same_with_and_without_a_file(steps: list[str], thinking: float) -> None:
+    opt = Optimizer(MIXED, method="mcts-vs-rs", seed=1)
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LEAST_THINKING", thinking)
+        path = Path(folder) / "s.db"
+        study = Study(path, MIXED, method="mcts-vs-rs", seed=1)
+        for step in steps:
+            waiting = opt.pending
+            point = opt.space.params(rng.random(opt.space.n_coordinates))
+            if step.startswith("ask"):
+                n = 3 if step == "ask three" else 1
+                opt.ask(n)
+                study.ask(n)
+            elif step == "enqueue":
+                opt.enqueue([point])
+                study.enqueue([point])
+            elif step == "import":
+                with Study(Path(folder) / f"{len(opt.trials)}-{rng.integers(10**9)}.db", MIXED) as other:
+                    other.enqueue([point])
+                    other.tell(other.ask()[0], 2.5)
+                    opt.add(other.trials[0].params, 2.5)
+                    study.import_points(other)
+            elif step in ("close", "crash"):
+                (Study.close if step == "close" else drop)(study)
+                study = Study(path)
+            elif waiting:
+                number = waiting[0 if step == "tell first" else -1].number
+                value = None if step == "fail" else float(rng.normal())
+                opt.tell(number, value, step)
+                study.tell(number, value, step)
+            assert picture(study.trials) == picture(opt.trials)
+            assert [t.number for t in study.pending] == [t.number for t in opt.pending]
+        assert picture(study.ask(4)) == picture(opt.ask(4))
+        study.close()
 
 
 def test_mixed_variables_keep_names_and_kinds(tmp_path: Path) -> None:
