@@ -393,6 +393,38 @@ def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
         assert picture(study.trials) == picture(opt.trials)
 
 
+def test_messages_of_any_kind(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", BOX, method="random") as study:
+        for message in ("two\nlines", "no \udcff character", ValueError("wrong"), "\x00"):
+            study.tell(study.ask()[0], None, message)  # type: ignore[arg-type]
+        said = [t.message for t in study.trials]
+    with Study(tmp_path / "s.db", readonly=True) as study:
+        assert [t.message for t in study.trials] == said == ["two\nlines", "no ? character", "wrong", "\x00"]
+    with pytest.raises(StudyError, match="is closed"):
+        _ = study.notes
+
+
+def test_a_strangers_file_is_data(tmp_path: Path) -> None:
+    """What it says may be nonsense or worse: a sentence, and nothing is run."""
+    space = Optimizer(BOX).space.to_state()
+    plain = {"space": space, "direction": "minimize", "method": "random", "options": {}, "seed": 0}
+    changes: list[dict[str, Any]] = [
+        {"options": {"space": 1}},
+        {"options": [1]},
+        {"method": "os:system"},
+        {"seed": "0; import os"},
+        {"direction": None},
+        {"space": {"variables": [["eval", "1"]]}},
+        {"space": 3},
+    ]
+    for i, change in enumerate(changes):
+        path = tmp_path / f"{i}.db"
+        journal.Journal.create(path, {"identity": {**plain, **change}})
+        with pytest.raises(InputError) as caught:
+            Study(path)
+        assert "\n" not in str(caught.value)
+
+
 def test_notes(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX) as study:

@@ -25,6 +25,7 @@ from mctsvs.space import Categorical, Space
 from mctsvs.study import Study, StudyError
 
 SHOWN = 12  # variables listed
+VARIATION = ("shuffle", "shift", "noise", "seed")  # what a problem can be made with
 NOTABLE = 0.02  # those at least this important, relative to the most important one
 
 
@@ -152,7 +153,7 @@ def resume(arguments: argparse.Namespace) -> int:
                 f"the study {str(study.path)!r} does not name its objective: repeat the command or the program that "
                 f"began it"
             )
-        problem = problems.make(note["problem"], **note["variation"])
+        problem = _problem(study, note)
         elsewhere = arguments.dask is not None or arguments.ray is not None or arguments.workers is not None
         for name in ("budget", "timeout"):
             if getattr(arguments, name) is None:
@@ -164,6 +165,14 @@ def resume(arguments: argparse.Namespace) -> int:
         study.note("command", {**note, "budget": arguments.budget})
         again = f"mctsvs resume {study.path}"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
+
+
+def _problem(study: Study, note: Mapping[str, Any]) -> problems.Problem:
+    """The problem that the study names; its words are data of whoever made the file."""
+    try:
+        return problems.make(note["problem"], **{name: note["variation"][name] for name in VARIATION})
+    except (TypeError, KeyError):
+        raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it") from None
 
 
 def _go(
@@ -285,7 +294,7 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`."""
     with Study(arguments.study, readonly=True) as study:
         note = study.notes.get("command") or {"problem": None}
-        problem = None if note["problem"] is None else problems.make(note["problem"], **note["variation"])
+        problem = None if note["problem"] is None else _problem(study, note)
         summarise(study, problem)
         if "budget" in note and study.evaluated < note["budget"]:
             print(f"{'to do':<16}{note['budget'] - study.evaluated} of {note['budget']} evaluations")

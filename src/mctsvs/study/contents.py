@@ -53,7 +53,7 @@ def read(journal: Journal, *, memory: bool = True) -> Contents:
         if memory:
             contents.known, contents.memory = journal.memory() or (0, None)
         _fill(contents, journal)
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError) as error:
         if isinstance(error, DamagedError):
             raise
         raise damaged(journal.path, f"{type(error).__name__} while reading it") from None

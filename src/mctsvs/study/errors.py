@@ -34,6 +34,8 @@ def clear_errors(path: Path) -> Iterator[None]:
         raise damaged(path, type(error).__name__) from None
     except sqlite3.Error as error:
         text, name = str(error), repr(str(path))
+        if "closed database" in text:
+            raise StudyError(f"the study {name} is closed: open it again") from None
         if "full" in text:
             raise StudyError(f"the disk is full: {name} keeps all it had stored before; make room and resume") from None
         if "readonly" in text:

@@ -132,7 +132,15 @@ class Study:
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError):
             # another version of the method remembers other things; what happened is the same
             self._contents = read(self._journal, memory=False)
+        try:
             return optimizer(self._contents)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise StudyError(
+                f"the study {str(self.path)!r} cannot be resumed ({type(error).__name__}): this version of mctsvs does "
+                f"not understand it; its trials can be read and exported"
+            ) from None
 
     # what is in it
 
@@ -230,6 +238,7 @@ class Study:
     def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """The value of a trial, stored before the method gets it; None, NaN and infinities: it failed."""
         number, number_value = self._checked(trial, value)
+        message = _text(message)
         with self._change() as opt:
             self._store([_told("tell", number, number_value, message)])
             before = time.perf_counter()
@@ -240,6 +249,7 @@ class Study:
     def keep(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """Store a value that the method is to be told later, in the order of the trials."""
         number, number_value = self._checked(trial, value)
+        message = _text(message)
         with self._change():
             self._store([_told("result", number, number_value, message)])
             self._results[number] = (number_value, message)
@@ -405,6 +415,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r}, {self.method}, {self.evaluated} evaluations of {len(self.space)} variables)"
+
+
+def _text(message: Any) -> str:
+    return str(message).encode("utf-8", "replace").decode()  # what is no character cannot be stored
 
 
 def _stored(value: float) -> float | None:
