@@ -180,12 +180,13 @@ def store(folder: Path, trials: int) -> bool:
         seconds, their_seconds, their_trials = 0.0, 0.0, 0
         with Study(folder / f"store-{method}.db", [(0.0, 1.0)] * D, method=method, seed=0) as study:
             inner = study._store
-            spent = [0.0]
+            spent = [0.0, 0.0]  # seconds by the clock, and of this process
 
             def timed(*arguments: Any, inner: Any = inner, spent: list[float] = spent, **options: Any) -> None:
-                before = time.perf_counter()
+                before = time.perf_counter(), time.process_time()
                 inner(*arguments, **options)
-                spent[0] += time.perf_counter() - before
+                spent[0] += time.perf_counter() - before[0]
+                spent[1] += time.process_time() - before[1]
 
             study._store = timed  # type: ignore[method-assign]
             for i in range(trials):
@@ -198,8 +199,14 @@ def store(folder: Path, trials: int) -> bool:
                     their_seconds += time.perf_counter() - before
                     their_trials += 1
             seconds = spent[0]
+            cpu = 1e3 * spent[1] / trials
         ours, other = 1e3 * seconds / trials, 1e3 * their_seconds / their_trials
-        met &= row(f"storing, {method}, D=500, {trials} trials", f"{ours:.2f} ms for ask + tell", "1 ms", ours <= 1.0)
+        met &= row(
+            f"storing, {method}, D=500, {trials} trials",
+            f"{ours:.2f} ms for ask + tell ({cpu:.2f} of CPU time)",
+            "1 ms",
+            ours <= 1.0,
+        )
         measured = f"{other:.0f} ms, {other / ours:.0f} times ours"
         met &= row("the same points through Optuna's SQLite storage", measured, "50 times", other >= 50 * ours)
     return met

@@ -97,16 +97,15 @@ WORKER = """
 import sys, optuna
 from mctsvs.integrations.optuna import MCTSVSSampler
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-def sparse(trial):
-    x = [trial.suggest_float(f"x{i:02}", 0, 1) for i in range(30)]
-    return (x[3] - 0.2) ** 2 + (x[17] - 0.9) ** 2
+def shared(trial):
+    return sum((trial.suggest_float(f"x{i:02}", 0, 1) - 0.3) ** 2 for i in range(8))
 seed, storage = int(sys.argv[1]), sys.argv[2]
 if not storage.startswith("sqlite"):
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
     storage = JournalStorage(JournalFileBackend(storage))
 study = optuna.load_study(study_name="shared", storage=storage, sampler=MCTSVSSampler(seed=seed, method="mcts-vs-rs"))
-study.optimize(sparse, n_trials=15)
+study.optimize(shared, n_trials=10)
 """
 
 
@@ -128,13 +127,13 @@ def test_two_processes_share_a_storage(tmp_path: Path, kind: str) -> None:
         _, errors = worker.communicate(timeout=120)
         assert worker.returncode == 0, errors
     study = optuna.load_study(study_name="shared", storage=storage, sampler=MCTSVSSampler(seed=3, method="mcts-vs-rs"))
-    assert len(study.trials) == 30
-    study.optimize(sparse, n_trials=1)
+    assert len(study.trials) == 20
+    study.optimize(lambda trial: sum(trial.suggest_float(f"x{i:02}", 0, 1) for i in range(8)), n_trials=1)
     follower = study.sampler._follower
-    assert follower.finished == 30
+    assert follower.finished == 20
     information = follower.engine.selector.information
-    moved = np.zeros(30)
-    for trial in study.trials[:30]:
+    moved = np.zeros(8)
+    for trial in study.trials[:20]:
         names = trial.system_attrs.get(VARIABLES) or list(follower.space.names)
         moved[[follower.positions[name] for name in names]] += 1
     assert np.array_equal(information.count, moved), "the information set is not that of all workers' trials"

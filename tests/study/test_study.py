@@ -97,7 +97,7 @@ def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monke
 STEPS = ["ask", "ask three", "tell first", "tell last", "fail", "enqueue", "import", "close", "crash"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), max_size=40), st.sampled_from([0.0, 1.0, math.inf]))
 def test_any_course_of_events_is_the_same_with_and_without_a_file(steps: list[str], thinking: float) -> None:
     opt = Optimizer(MIXED, method="mcts-vs-rs", seed=1)
