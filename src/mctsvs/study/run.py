@@ -89,8 +89,8 @@ class Run:
         self.flying: dict[Future[Outcome], tuple[Trial, float]] = {}  # with the time they took off
         self.strikes: Counter[int] = Counter()
         self.failures = 0  # in a row
-        self.thinking = self.evaluating = 0.0  # seconds
-        self.asked = self.landed = 0
+        self.thoughts: deque[float] = deque(maxlen=20)  # seconds of the last asks
+        self.evaluating, self.landed = 0.0, 0  # seconds of all evaluations, and their number
 
     def go(self) -> None:
         try:
@@ -137,17 +137,15 @@ class Run:
     def ask(self) -> Trial:
         before = time.perf_counter()
         (trial,) = self.study.ask()
-        self.thinking += time.perf_counter() - before
-        self.asked += 1
+        self.thoughts.append(time.perf_counter() - before)
         return trial
 
     def ahead(self) -> int:
-        """Points to have ready beyond one for each worker: twice as many as become free while one is thought of,
-        since methods think of several at a time."""
-        if not (self.asked and self.landed) or (self.settings.timeout and self.settings.executor):
+        """Points to have ready beyond one for each worker: as many as become free while the longest thought lasts."""
+        if not (self.thoughts and self.landed) or (self.settings.timeout and self.settings.executor):
             return 0
-        ratio = (self.thinking / self.asked) / max(self.evaluating / self.landed, 1e-9)
-        return 0 if ratio < NEGLIGIBLE else min(self.crew.size, math.ceil(2.0 * ratio * self.crew.size))
+        ratio = max(self.thoughts) / max(self.evaluating / self.landed, 1e-9)
+        return 0 if ratio < NEGLIGIBLE else min(self.crew.size, 1 + math.ceil(ratio * self.crew.size))
 
     def launch(self, trial: Trial) -> None:
         try:
