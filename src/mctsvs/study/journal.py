@@ -7,7 +7,8 @@
 
 An entry's checksum covers the entry and the checksum of the one before. Every change is one transaction; the file is
 in write-ahead mode, so readers never wait and a killed process loses nothing that was committed. Against a loss of
-power, a commit waits for the disk if none has done so within the last second.
+power, a commit waits for the disk if none has done so within the last five seconds, which is every commit where an
+evaluation takes longer; the system writes the others to the disk within half a minute.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mctsvs.study.errors import StudyError, clear_errors, damaged
 
 APPLICATION = 0x6D637673  # "mcvs", in the file's header
 VERSION = 1
-SYNC_SECONDS = 1.0
+SYNC_SECONDS = 5.0
 KINDS = ("ask", "tell", "result", "enqueue", "import")
 
 # version -> what makes a file of the version before into one of this version, inside one transaction
