@@ -180,7 +180,7 @@ def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
     with Study(path, BOX, seed=0) as study:
         (trial,) = study.ask()
         study.tell(trial, 1.5)
-        with pytest.raises(StudyError, match=rf"process {os.getpid()} \(this one\)"):
+        with pytest.raises(StudyError, match=rf"this process, {os.getpid()}, already"):
             Study(path)
         code = (
             "import sys; from mctsvs import Study, StudyError\n"
@@ -201,6 +201,10 @@ def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["s.db"], "something was left behind"
     with pytest.raises(StudyError, match="closed"):
         study.ask()
+    Study(path).close()
+    forgotten: Study | None = Study(path)
+    assert forgotten is not None
+    forgotten = None
     Study(path).close()
 
 

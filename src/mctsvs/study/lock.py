@@ -24,7 +24,9 @@ class WriterLock:
         self.name, self.key = str(path), os.path.realpath(path)
         self.file = f"{self.key}.lock"
         if _ours.get(self.key) == os.getpid():
-            raise self._taken(f"{os.getpid()} (this one)")
+            raise StudyError(
+                f"the study {self.name!r} is open in this process, {os.getpid()}, already: use it there or close() it"
+            )
         self.descriptor = self._acquire()
         os.ftruncate(self.descriptor, 0)
         os.write(self.descriptor, f"{os.getpid()} on {socket.gethostname()}".encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import math
 import os
@@ -404,6 +405,10 @@ class Study:
                 self._journal.close()
             if lock is not None:
                 lock.release()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # forgotten studies must not stay locked
+            self.close()
 
     def __enter__(self) -> Study:
         return self
