@@ -201,7 +201,7 @@ def test_points_from_elsewhere_are_learned_from_and_disturb_nothing(method: str)
     assert len(opt.trials) == 47
     with pytest.raises(InputError, match="not a point"):
         opt.enqueue(["here"])
-    with pytest.raises(InputError, match="give 6 numbers"):
+    with pytest.raises(InputError, match="give a vector of 6 numbers"):
         opt.add(np.zeros((2, 6)), 1.0)
 
 
