@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import mctsvs
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer
+from mctsvs.engines.methods import METHODS, missing
+from mctsvs.testing import through_plain_data
 
 
 def test_minimize_finds_the_variables_that_matter() -> None:
@@ -173,3 +176,41 @@ def test_initial_points_are_shared_among_the_subsets() -> None:
     short = Optimizer([(0, 1)] * 8, method="mcts-vs-turbo")
     short.ask(20)
     assert sum(trial.iteration == 0 for trial in short.trials) == 12
+
+
+@pytest.mark.parametrize("method", ["mcts-vs-bo", "mcts-vs-turbo", "baxus", "hesbo", "cma-es", "random"])
+def test_points_from_elsewhere_are_learned_from_and_disturb_nothing(method: str) -> None:
+    if missing(METHODS[method]) and "CI" not in os.environ:
+        pytest.skip("its library is not installed")
+    opt = Optimizer([(0, 1)] * 6, method=method, seed=0)
+    waiting = opt.ask(3)
+    opt.enqueue([np.full(6, 0.25)])
+    opt.add(np.full(6, 0.5), -7.0)
+    opt.add(np.full(6, 0.75), None, "it burned down")
+    opt = Optimizer.restore(through_plain_data(opt.state()))
+    assert [t.number for t in opt.pending] == [t.number for t in waiting]
+    assert (opt.best.value, opt.best.source, opt.trials[4].message) == (-7.0, "imported", "it burned down")
+    first, second = opt.ask(2)
+    assert (first.source, second.source) == ("enqueued", "proposed")
+    assert np.allclose(first.x, 0.25)
+    for trial in opt.pending:
+        opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
+    for _ in range(40):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
+    assert len(opt.trials) == 47
+    with pytest.raises(InputError, match="not a point"):
+        opt.enqueue(["here"])
+    with pytest.raises(InputError, match="give a vector of 6 numbers"):
+        opt.add(np.zeros((2, 6)), 1.0)
+
+
+def test_evolution_does_not_take_a_strangers_point_for_its_own() -> None:
+    if missing(METHODS["cma-es"]) and "CI" not in os.environ:
+        pytest.skip("cma is not installed")
+    opt = Optimizer([(0, 1)] * 6, method="cma-es", seed=0)
+    (trial,) = opt.ask()
+    opt.add(trial.x, 1.0)
+    assert opt.state()["engine"]["waiting"] == [0]
+    opt.tell(trial, 2.0)
+    assert opt.state()["engine"]["members"] == [0]

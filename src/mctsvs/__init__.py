@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mctsvs.common import InputError
     from mctsvs.optimizer import Optimizer, Result, Trial, maximize, minimize
     from mctsvs.space import Categorical, Float, Integer, Space
+    from mctsvs.study import Study, StudyError
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,8 @@ __all__ = [
     "Optimizer",
     "Result",
     "Space",
+    "Study",
+    "StudyError",
     "Trial",
     "__version__",
     "maximize",
@@ -34,6 +37,7 @@ _HOMES = {
     "mctsvs.common": ("InputError",),
     "mctsvs.optimizer": ("Optimizer", "Result", "Trial", "maximize", "minimize"),
     "mctsvs.space": ("Categorical", "Float", "Integer", "Space"),
+    "mctsvs.study": ("Study", "StudyError"),
 }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from mctsvs.space import Space
 from mctsvs.tree import Node
 
 DIRECTIONS = ("minimize", "maximize")
-FORMAT = 1  # of Optimizer.state()
+FORMAT = 2  # of Optimizer.state()
 
 
 @dataclass(eq=False)
@@ -29,6 +31,8 @@ class Trial:
     variables   positions of the variables the method moved to make this point
     value       None until told; NaN if the evaluation failed
     iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
+    source      "proposed" by the method, "enqueued" by the user, or "imported" with its value
+    message     why the evaluation failed, where that is known
     """
 
     number: int
@@ -37,6 +41,8 @@ class Trial:
     space: Space = field(repr=False)
     value: float | None = None
     iteration: int = 0
+    source: str = "proposed"
+    message: str = ""
 
     @property
     def x(self) -> Array:
@@ -88,38 +94,82 @@ class Optimizer:
         self.trials: list[Trial] = []
         self._best: Trial | None = None
         self._pending: dict[int, Trial] = {}
+        self.queue: deque[Array] = deque()  # points of the user's, in the unit cube, to be asked for first
+        self._everything = np.arange(len(self.space))
         self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
 
     def ask(self, n: int = 1) -> list[Trial]:
         """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account."""
         if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
             raise InputError(f"cannot ask for {n!r} points: ask for a whole number, 1 or more")
-        waiting = [trial.unit for trial in self._pending.values()]
-        pending = np.array(waiting).reshape(len(waiting), self.space.n_coordinates)
         asked = []
-        for proposal in self._engine.propose(int(n), pending):
-            unit = self.space.snap(proposal.x)
-            unit.flags.writeable = False
-            trial = Trial(len(self.trials), unit, proposal.variables, self.space, None, proposal.iteration)
-            self.trials.append(trial)
-            self._pending[trial.number] = trial
-            asked.append(trial)
+        while self.queue and len(asked) < n:
+            asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
+        if len(asked) < n:
+            waiting = [trial.unit for trial in self._pending.values()]
+            pending = np.array(waiting).reshape(len(waiting), self.space.n_coordinates)
+            for p in self._engine.propose(int(n) - len(asked), pending):
+                asked.append(self._new(self.space.snap(p.x), p.variables, p.iteration))
         return asked
 
-    def tell(self, trial: Trial | int, value: float | None) -> None:
+    def _new(self, unit: Array, variables: Indices, iteration: int = 0, source: str = "proposed") -> Trial:
+        unit.flags.writeable = False
+        trial = Trial(len(self.trials), unit, variables, self.space, None, iteration, source)
+        self.trials.append(trial)
+        self._pending[trial.number] = trial
+        return trial
+
+    def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """The value of a trial, given by itself or by its number. None, NaN and infinities: it failed.
 
-        A failed evaluation is recorded and avoided, never fitted.
+        A failed evaluation is recorded, with `message` to say why, and avoided, never fitted.
         """
-        trial = self._waiting(trial)
+        trial = self.waiting(trial)
         trial.value = as_value(value)
+        trial.message = message
         del self._pending[trial.number]
+        self._engine.absorb([self._observation(trial)])
+        self._rank(trial)
+
+    def enqueue(self, points: Iterable[Any]) -> None:
+        """Points to be asked for before the method's own: vectors, or dicts of name -> value."""
+        self.queue.extend([self.unit_of(point) for point in points])
+
+    def add(self, point: Any, value: float | None, message: str = "") -> Trial:
+        """An evaluation made elsewhere, such as in an earlier run: the method learns from it."""
+        return self.insert(self.unit_of(point), as_value(value), message)
+
+    def insert(self, unit: Array, value: float, message: str = "") -> Trial:
+        """The same at a point of the unit cube."""
+        trial = self._new(unit, self._everything, source="imported")
+        self.tell(trial, value, message)
+        return trial
+
+    def unit_of(self, point: Any) -> Array:
+        """A point in the user's units, a vector or a dict, in the unit cube."""
+        if isinstance(point, Mapping):
+            return self.space.encode_params(point)
+        try:
+            vector = np.asarray(point, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{short(point)} is not a point: give a vector, or a dict of name -> value") from None
+        if vector.ndim != 1:
+            raise InputError(
+                f"a point of shape {vector.shape} does not fit: give a vector of {len(self.space)} numbers"
+            )
+        return self.space.encode(vector)
+
+    def _observation(self, trial: Trial) -> Observation:
         sign = 1.0 if self.direction == "maximize" else -1.0
-        self._engine.absorb([Observation(trial.unit, sign * trial.value, trial.variables, trial.iteration)])
+        assert trial.value is not None
+        return Observation(trial.unit, sign * trial.value, trial.variables, trial.iteration, trial.source == "proposed")
+
+    def _rank(self, trial: Trial) -> None:
         if not trial.failed and (self._best is None or self._better(trial, self._best)):
             self._best = trial
 
-    def _waiting(self, trial: Trial | int) -> Trial:
+    def waiting(self, trial: Trial | int) -> Trial:
+        """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
         number = trial.number if isinstance(trial, Trial) else trial
         if isinstance(number, bool) or not isinstance(number, numbers.Integral):
             raise InputError(f"cannot tell {trial!r}: give a Trial from ask() or its number")
@@ -182,9 +232,38 @@ class Optimizer:
             "variables": [t.variables.copy() for t in self.trials],
             "values": [t.value for t in self.trials],
             "iterations": [t.iteration for t in self.trials],
+            "sources": [t.source for t in self.trials],
+            "messages": [t.message for t in self.trials],
+            "queue": [unit.copy() for unit in self.queue],
             "told": None if self._best is None else self._best.number,
             "engine": self._engine.state(),
         }
+
+    def memory(self) -> State:
+        """What the method keeps beside the trials: small, and together with them all that `recall` needs."""
+        state = self._engine.state()
+        state.pop("history", None)
+        return state
+
+    def recall(self, trials: Sequence[Trial], units: Array, told: Sequence[int], memory: State) -> None:
+        """Go on, bit for bit, from trials whose values came in the order `told`; for an optimizer not used yet.
+
+        `units` (n, D) are the points of the trials, read-only: where all were told in order, none is copied.
+        """
+        self.trials.extend(trials)
+        self._pending.update((trial.number, trial) for trial in trials if trial.value is None)
+        for number in told:
+            self._rank(trials[number])
+        state = dict(memory)
+        if "history" in self._engine.state():
+            rows = [number for number in told if not trials[number].failed]
+            in_order = rows == list(range(len(rows)))
+            X = units[: len(rows)] if in_order else units[rows]
+            y = np.array([self._observation(trials[number]).y for number in rows])
+            X.flags.writeable = y.flags.writeable = False
+            failures = [np.array(trials[number].unit) for number in told if trials[number].failed]
+            state["history"] = {"X": X, "y": y, "failures": failures}
+        self._engine.restore(state)
 
     @classmethod
     def restore(cls, state: State) -> Optimizer:
@@ -198,14 +277,14 @@ class Optimizer:
             seed=state["seed"],
             **state["options"],
         )
-        rows = zip(state["units"], state["variables"], state["values"], state["iterations"], strict=True)
-        for number, (unit, variables, value, iteration) in enumerate(rows):
+        columns = [state[name] for name in ("units", "variables", "values", "iterations", "sources", "messages")]
+        for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):
             unit = np.array(unit)
             unit.flags.writeable = False
-            trial = Trial(number, unit, np.array(variables), opt.space, value, iteration)
-            opt.trials.append(trial)
+            opt.trials.append(Trial(number, unit, np.array(variables), opt.space, value, *rest))
             if value is None:
-                opt._pending[number] = trial
+                opt._pending[number] = opt.trials[-1]
+        opt.queue.extend(np.array(unit) for unit in state["queue"])
         if state["told"] is not None:
             opt._best = opt.trials[state["told"]]
         opt._engine.restore(state["engine"])

@@ -1,4 +1,4 @@
-"""The command line: `mctsvs run`, `compare`, `reproduce`, `problems`, `methods`, `data`."""
+"""The command line: `mctsvs run`, `resume`, `show`, `compare`, `reproduce`, `problems`, `methods`, `data`, ..."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ from rich.table import Table
 
 import mctsvs
 from mctsvs import problems
-from mctsvs.cli import lab
+from mctsvs.cli import lab, study
 from mctsvs.common import InputError
 from mctsvs.engines import methods
-from mctsvs.lab.run import Record, run
+from mctsvs.lab.run import Record, paper_options, run
 from mctsvs.optimizer import Optimizer, Trial, check_budget
 from mctsvs.problems import data
 
@@ -62,7 +62,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run")
     command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
+    study.add_run_arguments(command)
     command.set_defaults(command=run_problem)
+    study.add_commands(commands)
 
     lab.add_commands(commands, whole)
 
@@ -113,6 +115,12 @@ def run_problem(arguments: argparse.Namespace) -> int:
     problem = problems.make(arguments.problem, **variation)
     check_budget(arguments.budget)
     methods.find(arguments.method)
+    study.check_run_arguments(arguments)
+    if arguments.study is not None:
+        if arguments.json is not None:
+            raise InputError("--json does not go with --study: the study holds everything, see mctsvs export")
+        chosen = paper_options(arguments.method, problem, options(arguments.set), arguments.paper)
+        return study.run(arguments, problem, chosen, variation)
     if arguments.json is not None and not arguments.json.parent.is_dir():
         folder = str(arguments.json.parent)
         raise InputError(f"cannot write {str(arguments.json)!r}: the folder {folder!r} does not exist")

@@ -27,6 +27,7 @@ class Observation:
     y: float
     variables: Indices
     iteration: int = 0  # of the proposal it answers
+    proposed: bool = True  # by this engine; False: a point of the user's, or of an earlier run
 
 
 class Engine(Protocol):

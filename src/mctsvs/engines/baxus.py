@@ -140,7 +140,7 @@ class BAxUS(EmbeddingEngine):
     def absorb(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
             known = self.low.y[self.first :]
-            judged = len(known) >= self.initial_points and np.isfinite(observation.y)
+            judged = observation.proposed and len(known) >= self.initial_points and np.isfinite(observation.y)
             better = judged and observation.y > known.max() + GAIN * known.std()
             super().absorb([observation])
             if judged:

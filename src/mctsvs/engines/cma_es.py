@@ -180,7 +180,7 @@ class CMAES(HistoryEngine):
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
         for observation in batch:
-            number = self.strategy.claim(observation.x)
+            number = self.strategy.claim(observation.x) if observation.proposed else None
             if number is None:
                 continue
             self.members.append(number)

@@ -256,8 +256,8 @@ class EvidenceSearch(HistoryEngine):
         return max(SAME * float(y.max() - y.min()), 1e-14 * float(np.abs(y).max()))
 
     def _changed_variables(self, x: Array, base: Array) -> Indices:
-        """A rounded integer or a category may be where it was."""
-        return np.unique(self.owner[x != base])
+        """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
+        return np.unique(self.owner[np.abs(x - base) > 1e-9])
 
     def _decide(self) -> None:
         """Few enough active variables to find them one by one, or a model of all?"""

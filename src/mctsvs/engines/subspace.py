@@ -46,6 +46,7 @@ class SubspaceEngine(HistoryEngine):
         self.samples = samples if burst is None else burst
         self.queue: deque[Proposal] = deque()
         self.design: list[tuple[Indices, int]] = selector.initial(initial_points, rng)
+        self.planned = sum(n for _, n in self.design)
         self.current: Indices | None = None  # variables being moved, whose model the solver keeps
         self.left = 0  # points still to be made by moving them
 
@@ -59,6 +60,8 @@ class SubspaceEngine(HistoryEngine):
         return proposals
 
     def _batch(self, waiting: Array) -> list[Proposal]:
+        if len(self.history) >= self.planned:  # only points from elsewhere make it so many before the design is out
+            self.design = []
         if self.design:
             variables, n = self.design.pop(0)
             return [Proposal(x, variables) for x in latin_hypercube(n, len(self.owner), self.rng)]

@@ -1,0 +1,364 @@
+"""What studies promise, measured: kills, damage, storing, opening, busy workers.
+
+    python benchmarks/study.py [kill|asynchronous|store|open|busy|damage|all] [--quick]
+
+Each part prints one row of a Markdown table; `--quick` does a tenth. Exit status 1: a bar was missed. Needs Linux
+(processes are forked and killed), and Optuna for `store`.
+"""
+
+from __future__ import annotations
+
+import os
+
+# read once, when numpy loads its BLAS
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
+import argparse
+import gc
+import hashlib
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mctsvs import Optimizer, Study, StudyError, Trial
+from mctsvs.common import Array
+
+BUDGET = 200
+BOX = [(0.0, 1.0)] * 20
+
+
+def row(what: str, measured: str, bar: str, met: bool) -> bool:
+    print(f"| {what} | {measured} | {bar} | {'yes' if met else 'NO'} |", flush=True)
+    return met
+
+
+def picture(trials: list[Trial]) -> list[tuple[Any, ...]]:
+    """All there is to say about trials, to be compared bit for bit."""
+    return [
+        (t.number, t.unit.tobytes(), t.variables.tobytes(), repr(t.value), t.iteration, t.source, t.message)
+        for t in trials
+    ]
+
+
+def bowl(x: Array) -> float:
+    if x[7] > 0.97:
+        raise ValueError("too far to the right")
+    return float(((x[:5] - 0.3) ** 2).sum())
+
+
+def fork(work: Callable[[], None]) -> int:
+    """The number of a process that does this work and nothing else."""
+    process = os.fork()
+    if process:
+        return process
+    status = 1
+    try:
+        work()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def kill(folder: Path, kills: int) -> bool:
+    """A synchronous run, killed at random moments and resumed each time."""
+    with Study(folder / "whole.db", BOX, seed=1) as whole:
+        started = time.perf_counter()
+        whole.optimize(bowl, BUDGET)
+        seconds = time.perf_counter() - started
+        expected = picture(whole.trials)
+    rng = np.random.default_rng(0)
+    done = runs = lost = different = 0
+    while done < kills:
+        path = folder / f"killed-{runs}.db"
+        told = folder / f"told-{runs}"
+        told.touch()
+        runs += 1
+
+        def work(path: Path = path, told: Path = told) -> None:
+            with told.open("a", buffering=1) as log, Study(path, BOX, seed=1) as study:
+                study.optimize(bowl, BUDGET, callback=lambda _, t: log.write(f"{t.number} {t.value!r}\n"))
+
+        while True:
+            process = fork(work)
+            time.sleep(rng.uniform(0.0, 3.0 * seconds / kills))
+            if done < kills:
+                os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            done += os.WIFSIGNALED(status)
+            if path.exists():
+                lost += len(missing(path, told))
+            if status == 0:
+                break
+        with Study(path, readonly=True) as study:
+            different += picture(study.trials) != expected
+    measured = f"{done} kills in {runs} runs: {different} runs differ, {lost} values lost"
+    return row("kill -9, synchronous, 200 evaluations of mcts-vs-bo", measured, "0, 0", not (different or lost))
+
+
+def missing(path: Path, told: Path) -> list[str]:
+    """Lines of the log of what was told that are not in the study."""
+    with Study(path, readonly=True) as study:
+        stored = {f"{t.number} {t.value!r}" for t in study.trials}
+    return [line for line in told.read_text().splitlines() if line not in stored]
+
+
+def asynchronous(folder: Path, kills: int) -> bool:
+    """The same with four workers that get points as they become free."""
+    rng = np.random.default_rng(0)
+    done = runs = lost = twice = wrong = 0
+    while done < kills:
+        path, told, begun = (folder / f"async-{runs}{ending}" for ending in (".db", ".told", ".begun"))
+        told.touch()
+        begun.touch()
+        runs += 1
+
+        def objective(x: Array, begun: Path = begun) -> float:
+            with begun.open("a") as log:
+                log.write(hashlib.sha256(x.tobytes()).hexdigest() + "\n")
+            time.sleep(0.005 + 0.01 * x[0])
+            return bowl(x)
+
+        def work(path: Path = path, told: Path = told, objective: Callable[[Array], float] = objective) -> None:
+            with told.open("a", buffering=1) as log, Study(path, BOX, seed=1) as study:
+                study.optimize(
+                    objective,
+                    BUDGET,
+                    workers=4,
+                    asynchronous=True,
+                    callback=lambda _, trial: log.write(f"{trial.number} {trial.value!r}\n"),
+                )
+
+        while True:
+            process = fork(work)
+            time.sleep(rng.uniform(0.0, 0.1))
+            if done < kills:
+                os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            done += os.WIFSIGNALED(status)
+            time.sleep(0.03)  # its workers end when they notice
+            before = begun.read_text().splitlines()
+            stored: set[str] = set()
+            if path.exists():
+                lost += len(missing(path, told))
+                with Study(path, readonly=True) as study:
+                    stored = {hashlib.sha256(t.x.tobytes()).hexdigest() for t in study.trials if t.value is not None}
+            if status == 0:
+                break
+            # what is evaluated from here on must not be in `stored`: look at it after the next round
+            after = fork(work)
+            time.sleep(rng.uniform(0.0, 0.1))
+            os.kill(after, signal.SIGKILL)
+            _, status = os.waitpid(after, 0)
+            done += os.WIFSIGNALED(status)
+            time.sleep(0.03)
+            twice += sum(line in stored for line in begun.read_text().splitlines()[len(before) :])
+        with Study(path, readonly=True) as study:
+            wrong += study.evaluated != BUDGET
+    measured = f"{done} kills in {runs} runs: {lost} values lost, {twice} evaluated again, {wrong} budgets missed"
+    return row("kill -9, asynchronous, 4 workers", measured, "0, 0, 0", not (lost or twice or wrong))
+
+
+def store(folder: Path, trials: int) -> bool:
+    """Storing trials of 500 variables: ours, and the same trials through Optuna's SQLite storage, taking turns."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    D = 500
+    met = True
+    names = [f"x{i}" for i in range(D)]
+    distributions: dict[str, Any] = dict.fromkeys(names, optuna.distributions.FloatDistribution(0.0, 1.0))
+    theirs = optuna.create_study(storage=f"sqlite:///{folder / 'optuna.db'}", sampler=Replay())
+    for method in ("mcts-vs-rs", "mcts-vs-bo"):
+        seconds, their_seconds, their_trials = 0.0, 0.0, 0
+        with Study(folder / f"store-{method}.db", [(0.0, 1.0)] * D, method=method, seed=0) as study:
+            inner = study._store
+            spent = [0.0, 0.0]  # seconds by the clock, and of this process
+
+            def timed(*arguments: Any, inner: Any = inner, spent: list[float] = spent, **options: Any) -> None:
+                before = time.perf_counter(), time.process_time()
+                inner(*arguments, **options)
+                spent[0] += time.perf_counter() - before[0]
+                spent[1] += time.process_time() - before[1]
+
+            study._store = timed  # type: ignore[method-assign]
+            for i in range(trials):
+                (trial,) = study.ask()
+                study.tell(trial, float(trial.x[:5].sum()))
+                if i % 150 == 0:  # theirs takes so long that a few of the trials must do
+                    theirs.sampler.point = dict(zip(names, trial.x.tolist(), strict=True))
+                    before = time.perf_counter()
+                    theirs.tell(theirs.ask(distributions), float(trial.x[:5].sum()))
+                    their_seconds += time.perf_counter() - before
+                    their_trials += 1
+            seconds = spent[0]
+            cpu = 1e3 * spent[1] / trials
+        ours, other = 1e3 * seconds / trials, 1e3 * their_seconds / their_trials
+        met &= row(
+            f"storing, {method}, D=500, {trials} trials",
+            f"{ours:.2f} ms for ask + tell ({cpu:.2f} of CPU time)",
+            "1 ms",
+            ours <= 1.0,
+        )
+        measured = f"{other:.0f} ms, {other / ours:.0f} times ours"
+        met &= row("the same points through Optuna's SQLite storage", measured, "50 times", other >= 50 * ours)
+    return met
+
+
+class Replay:
+    """An Optuna sampler that takes no time: it returns a point that is given to it."""
+
+    point: dict[str, float]
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+        return {}
+
+    def sample_relative(self, study: Any, trial: Any, search_space: Any) -> dict[str, Any]:
+        return {}
+
+    def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> float:
+        return self.point[name]
+
+    def before_trial(self, study: Any, trial: Any) -> None:
+        pass
+
+    def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
+        pass
+
+
+def opening(folder: Path, trials: int) -> bool:
+    """A large study, opened in a new process."""
+    D = 500
+    path = folder / "large.db"
+    with Study(path, [(0.0, 1.0)] * D, method="mcts-vs-rs", seed=0) as study:
+        for _ in range(trials):
+            (trial,) = study.ask()
+            study.tell(trial, float(trial.x[:5].sum()))
+    report = folder / "opened"
+    del study, trial
+    gc.collect()
+
+    def work() -> None:
+        import resource
+
+        def peak() -> float:
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+        ballast = peak()
+        before = time.perf_counter(), time.process_time()
+        study = Study(path)
+        study.ask()
+        seconds, cpu = time.perf_counter() - before[0], time.process_time() - before[1]
+        report.write_text(f"{seconds} {cpu} {peak() - ballast}")
+
+    os.waitpid(fork(work), 0)
+    seconds, cpu, memory = map(float, report.read_text().split())
+    data = trials * D * 8 / 2**20
+    share = memory / data
+    measured = f"{seconds:.2f} s to the first ask ({cpu:.2f} of CPU time), {memory:.0f} MiB, {share:.1f} times the data"
+    met = seconds <= 1.0 and share <= 3.0
+    return row(f"opening {trials} trials of 500 variables, mcts-vs-rs", measured, "1 s, 3 times", met)
+
+
+def busy(folder: Path, evaluations: int) -> bool:
+    """The share of their time that eight workers spend evaluating, asynchronously."""
+    spans = folder / "spans"
+
+    def objective(x: Array) -> float:
+        seconds = 0.05 + 0.1 * float(x[0])
+        began = time.time()
+        time.sleep(seconds)
+        with spans.open("a") as log:
+            log.write(f"{began} {time.time()}\n")
+        return bowl(x)
+
+    warm = Optimizer(BOX, method="mcts-vs-bo")  # loads what takes a second to load
+    for _ in range(20):
+        (trial,) = warm.ask()
+        warm.tell(trial, trial.number)
+    before = time.process_time()
+    with Study(folder / "busy.db", [(0.0, 1.0)] * 100, method="mcts-vs-bo", seed=0) as study:
+        study.optimize(objective, evaluations, workers=8, asynchronous=True)
+    thinking = 1e3 * (time.process_time() - before) / evaluations
+    times = np.array([line.split() for line in spans.read_text().splitlines()], dtype=float)
+    # from the first evaluation to the moment when fewer are left than there are workers
+    start, end = times[:, 0].min(), np.sort(times[:, 1])[-8]
+    share = float((np.minimum(times[:, 1], end) - np.minimum(times[:, 0], end)).sum() / (8 * (end - start)))
+    measured = f"{100 * share:.1f} % busy ({thinking:.1f} ms of CPU time for a point)"
+    what = f"8 workers, 50 to 150 ms, asynchronous mcts-vs-bo, 100 variables, {evaluations} evaluations"
+    return row(what, measured, "90 %", share >= 0.9)
+
+
+def damage(folder: Path, copies: int) -> bool:
+    """Random bad bytes in copies of a study: an error in words or the right trials."""
+    path = folder / "whole-for-damage.db"
+    with Study(path, {"a": (0.0, 1.0), **{f"x{i}": (-1.0, 1.0) for i in range(40)}}, seed=1) as study:
+        study.optimize(lambda p: p["a"] / (p["x1"] > -0.9), 60)
+        expected = picture(study.trials)
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = correct = bad = 0
+    for i in range(copies):
+        spoiled = bytearray(data)
+        for _ in range(int(rng.integers(1, 30)) if i % 2 else 1):
+            spoiled[int(rng.integers(len(data)))] = int(rng.integers(256))
+        if i % 10 == 9:
+            del spoiled[int(rng.integers(len(data))) :]
+        copy = folder / "copy.db"
+        for readonly in (True, False):
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{copy}{ending}").unlink(missing_ok=True)
+            copy.write_bytes(bytes(spoiled))
+            try:
+                with Study(copy, readonly=readonly) as study:
+                    same = picture(study.trials) == expected
+                    if not readonly:
+                        study.ask()
+                correct, bad = correct + same, bad + (not same)
+            except StudyError as error:
+                refused += 1
+                bad += "\n" in str(error)
+            except Exception as error:
+                print(f"copy {i}: {error!r}")
+                bad += 1
+    measured = f"{refused} refused in a sentence, {correct} read correctly, {bad} otherwise"
+    return row(f"random bytes in {copies} copies, each read and resumed", measured, "0 otherwise", bad == 0)
+
+
+PARTS: dict[str, tuple[Callable[[Path, int], bool], int]] = {
+    "kill": (kill, 100),
+    "asynchronous": (asynchronous, 100),
+    "store": (store, 600),
+    "open": (opening, 10_000),
+    "busy": (busy, 200),
+    "damage": (damage, 200),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"])
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    warnings.simplefilter("error")
+    print("| what | measured | bar | met |\n|---|---|---|---|", flush=True)
+    met = True
+    for name, (part, size) in PARTS.items():
+        if arguments.part in (name, "all"):
+            folder = Path(tempfile.mkdtemp(prefix="mctsvs-study-"))
+            try:
+                met &= part(folder, max(1, size // 10) if arguments.quick else size)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

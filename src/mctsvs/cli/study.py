@@ -1,0 +1,317 @@
+"""`mctsvs run --study`, `resume`, `show`, `export` and `salvage`: runs that are kept in a file."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mctsvs import problems
+from mctsvs.common import InputError
+from mctsvs.optimizer import Trial
+from mctsvs.space import Categorical, Space
+from mctsvs.study import Study, StudyError
+
+SHOWN = 12  # variables listed
+VARIATION = ("shuffle", "shift", "noise", "seed")  # what a problem can be made with
+NOTABLE = 0.02  # those at least this important, relative to the most important one
+
+
+def add_run_arguments(command: argparse.ArgumentParser) -> None:
+    """What `run` takes in addition when it keeps a study."""
+    group = command.add_argument_group("keeping the run in a file")
+    group.add_argument("--study", type=Path, metavar="FILE", help="store everything there; the same command goes on")
+    _add_worker_arguments(group)
+
+
+def add_commands(commands: Any) -> None:
+    """The commands of their own."""
+    command = commands.add_parser("resume", help="go on with a study", description="Go on with a study.")
+    command.add_argument("study", type=Path, metavar="FILE")
+    command.add_argument("--budget", type=int, metavar="N", help="evaluations in all; default: as before")
+    _add_worker_arguments(command)
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.set_defaults(command=resume)
+
+    command = commands.add_parser("show", help="show a study", description="Show a study, also while it is running.")
+    command.add_argument("study", type=Path, metavar="FILE")
+    command.set_defaults(command=show)
+
+    command = commands.add_parser("export", help="write a study's trials as a table", description="Write the trials.")
+    command.add_argument("study", type=Path, metavar="FILE")
+    command.add_argument("table", type=Path, metavar="TABLE", help="a name that ends in .csv or .parquet")
+    command.set_defaults(command=export)
+
+    command = commands.add_parser(
+        "salvage", help="save what is intact in a damaged study", description="Save what is intact in a damaged study."
+    )
+    command.add_argument("study", type=Path, metavar="FILE")
+    command.add_argument("new", type=Path, metavar="NEW", help="the study to write")
+    command.set_defaults(command=rescue)
+
+
+def _add_worker_arguments(group: Any) -> None:
+    group.add_argument(
+        "--workers", type=int, metavar="N", help="evaluations at once; processes here, unless on a cluster"
+    )
+    cluster = group.add_mutually_exclusive_group()
+    cluster.add_argument("--dask", metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler")
+    cluster.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="evaluate on a Ray cluster; without ADDRESS, here",
+    )
+    group.add_argument(
+        "--asynchronous", action="store_true", help="a free worker gets a new point at once, instead of in batches"
+    )
+    group.add_argument("--timeout", type=float, metavar="SECONDS", help="an evaluation that takes longer has failed")
+    group.add_argument(
+        "--max-failures", type=int, default=30, metavar="N", help="stop after so many in a row; default: %(default)s"
+    )
+
+
+def check_run_arguments(arguments: argparse.Namespace) -> None:
+    """Options that mean nothing without a study are refused."""
+    for name in ("workers", "dask", "ray", "asynchronous", "timeout"):
+        if arguments.study is None and getattr(arguments, name) not in (None, False):
+            raise InputError(f"--{name} needs --study FILE: evaluations elsewhere are kept in a study")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A problem as a study calls it; its noise follows from the point, so that evaluating it again repeats it."""
+
+    problem: problems.Problem
+    space: Space
+    seed: int
+
+    def __call__(self, argument: Any) -> float:
+        x = self._vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
+        digest = hashlib.blake2b(x.tobytes(), digest_size=8).digest()
+        return self.problem.evaluate(x, np.random.default_rng([self.seed, 1, int.from_bytes(digest, "little")]))
+
+    def _vector(self, params: Mapping[str, Any]) -> Any:
+        pairs = zip(self.space.variables, params.values(), strict=True)
+        return np.array([v.choices.index(p) if isinstance(v, Categorical) else float(p) for v, p in pairs])
+
+
+def run(
+    arguments: argparse.Namespace, problem: problems.Problem, options: Mapping[str, Any], variation: Mapping[str, Any]
+) -> int:
+    """`mctsvs run ... --study FILE`."""
+    named = arguments.problem if _is_named(arguments) else None
+    with Study(
+        arguments.study,
+        problem.space,
+        direction=problem.direction,
+        method=arguments.method,
+        seed=arguments.seed,
+        **options,
+    ) as study:
+        before = study.notes.get("command")
+        if before is not None and (before["problem"], before["variation"]) != (named, dict(variation)):
+            was = before["problem"] or "another objective"
+            raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
+        kept = ("workers", "dask", "ray", "asynchronous", "timeout", "max_failures", "budget")
+        note = {"problem": named, "variation": dict(variation), **{name: getattr(arguments, name) for name in kept}}
+        study.note("command", note)
+        again = f"mctsvs resume {study.path}" if named else "the same command"
+        return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
+
+
+def _is_named(arguments: argparse.Namespace) -> bool:
+    """Whether it is one of our problems, which a study file may name; a user's program must be given by the user."""
+    try:
+        problems.make(str(arguments.problem))
+    except InputError:
+        return False
+    return True
+
+
+def resume(arguments: argparse.Namespace) -> int:
+    """`mctsvs resume FILE`: as the study was run last, unless told otherwise."""
+    if not arguments.study.exists():
+        raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
+    with Study(arguments.study) as study:
+        note = study.notes.get("command")
+        if note is None or note["problem"] is None:
+            raise StudyError(
+                f"the study {str(study.path)!r} does not name its objective: repeat the command or the program that "
+                f"began it"
+            )
+        problem = _problem(study, note)
+        elsewhere = arguments.dask is not None or arguments.ray is not None or arguments.workers is not None
+        for name in ("budget", "timeout"):
+            if getattr(arguments, name) is None:
+                setattr(arguments, name, note[name])
+        if not elsewhere:
+            for name in ("workers", "dask", "ray"):
+                setattr(arguments, name, note[name])
+            arguments.asynchronous |= note["asynchronous"]
+        study.note("command", {**note, "budget": arguments.budget})
+        again = f"mctsvs resume {study.path}"
+        return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
+
+
+def _problem(study: Study, note: Mapping[str, Any]) -> problems.Problem:
+    """The problem that the study names; its words are data of whoever made the file."""
+    try:
+        return problems.make(note["problem"], **{name: note["variation"][name] for name in VARIATION})
+    except (TypeError, KeyError):
+        raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it") from None
+
+
+def _go(
+    study: Study, objective: Objective, problem: problems.Problem, arguments: argparse.Namespace, again: str
+) -> int:
+    try:
+        with _signals(), _executor(arguments) as executor, _progress(study, problem, arguments) as callback:
+            study.optimize(
+                objective,
+                arguments.budget,
+                executor=executor,
+                workers=arguments.workers,
+                asynchronous=arguments.asynchronous,
+                timeout=arguments.timeout,
+                max_failures=arguments.max_failures,
+                callback=callback,
+            )
+    except KeyboardInterrupt as stopped:
+        done = str(stopped).partition("; the same call")[0] or "stopped"
+        print(f"mctsvs: {done}\nmctsvs: go on with: {again}", file=sys.stderr)
+        return 130
+    summarise(study, problem)
+    return 0
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """A polite end, as batch systems send it, is as good as Ctrl-C."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
+    if arguments.dask is not None:
+        from mctsvs.parallel import connect_dask
+
+        client, executor = connect_dask(arguments.dask)
+        try:
+            yield executor
+        finally:
+            client.close()
+    elif arguments.ray is not None:
+        from mctsvs.parallel import start_ray
+
+        yield start_ray(arguments.ray or None)
+    else:
+        yield None
+
+
+@contextmanager
+def _progress(
+    study: Study, problem: problems.Problem, arguments: argparse.Namespace
+) -> Iterator[Callable[[Study, Trial], object] | None]:
+    console = Console(stderr=True)
+    if arguments.quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("best {task.fields[best]:.5g}"),
+        TimeRemainingColumn(),
+    )
+
+    def best() -> float:
+        return float(study.best.value or 0.0) if study.optimizer.has_best else math.nan
+
+    with Progress(*columns, console=console, transient=True) as bar:
+        label = f"{study.method} on {problem.name:.40}"
+        task = bar.add_task(label, total=arguments.budget, completed=study.evaluated, best=best())
+        yield lambda study, trial: bar.update(task, advance=1, best=best())
+
+
+def summarise(study: Study, problem: problems.Problem | None) -> None:
+    """The study in a few lines."""
+    trials = study.trials
+    failed = [t for t in trials if t.failed]
+    counts = [f"{study.evaluated}"]
+    counts += [f"{len(failed)} of them failed"] if failed else []
+    imported = sum(t.source == "imported" for t in trials)
+    counts += [f"{imported} imported"] if imported else []
+    counts += [f"{len(study.pending)} waiting"] if study.pending else []
+    optimum = "" if problem is None or problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
+    rows = [
+        ("study", str(study.path)),
+        ("problem", f"{problem.name + ', ' if problem else ''}{len(study.space)} variables, {study.direction}"),
+        ("method", f"{study.method}, seed {study.seed}"),
+        ("best value", f"{study.best.value:.6g}, trial {study.best.number}{optimum}" if study.has_best else "none yet"),
+        ("evaluations", ", ".join(counts)),
+    ]
+    if failed:
+        rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
+    if study.has_best and len(trials) - len(study.pending) > 2:
+        found = [name for name, score in study.importance().items() if score >= NOTABLE][:SHOWN]
+        truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
+        marked = [f"{name}*" if name in truth else name for name in found]
+        rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
+        shown = list(study.best.params) if len(study.space) <= SHOWN else found
+        params = study.best.params
+        rows.append(("best point", "  ".join(f"{name}={_short(params[name])}" for name in shown)))
+    for label, text in rows:
+        print(f"{label:<16}{text}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """`mctsvs show FILE`."""
+    with Study(arguments.study, readonly=True) as study:
+        note = study.notes.get("command") or {"problem": None}
+        problem = None if note["problem"] is None else _problem(study, note)
+        summarise(study, problem)
+        if "budget" in note and study.evaluated < note["budget"]:
+            print(f"{'to do':<16}{note['budget'] - study.evaluated} of {note['budget']} evaluations")
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """`mctsvs export FILE TABLE`."""
+    with Study(arguments.study, readonly=True) as study:
+        study.export(arguments.table)
+        print(f"{len(study.trials)} trials in {arguments.table}")
+    return 0
+
+
+def rescue(arguments: argparse.Namespace) -> int:
+    """`mctsvs salvage FILE NEW`."""
+    from mctsvs.study.salvage import salvage
+
+    print(f"{salvage(arguments.study, arguments.new)} evaluations saved in {arguments.new}")
+    return 0

@@ -1,0 +1,1 @@
+"""mctsvs inside other people's programs."""

@@ -1,0 +1,169 @@
+"""Our methods as an Optuna sampler.
+
+>>> study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
+>>> study.optimize(objective, n_trials=600)
+
+The parameters that every trial so far has had are moved by the method; others, such as those of a branch, by an
+independent sampler. Any number of processes may work on one storage: before each point the sampler reads the trials
+that were finished since, whoever ran them, so the shared history is each worker's history. Which variables a trial was
+made by moving is kept in its system attributes, from which every worker's variable score is computed; the tree over
+groups of variables is each worker's own, grown by its own choices.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mctsvs.common import InputError
+from mctsvs.engines import Engine, Observation, methods
+from mctsvs.optimizer import check_seed
+from mctsvs.space import Space
+
+try:
+    import optuna
+    from optuna.samplers import BaseSampler
+    from optuna.trial import TrialState
+except ImportError:
+    raise InputError("the sampler needs Optuna, not installed here: pip install 'mctsvs[optuna]'") from None
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+VARIABLES = "mctsvs:variables"  # system attribute: names of the parameters moved
+
+
+class _Follower:
+    """An engine that follows one study over one space of parameters."""
+
+    def __init__(self, study_id: int, search_space: dict[str, BaseDistribution], engine: Engine, space: Space) -> None:
+        self.study_id, self.search_space = study_id, search_space
+        self.engine, self.space = engine, space
+        self.positions = {name: v for v, name in enumerate(space.names)}
+        self.everything = np.arange(len(space))
+        self.finished = 0  # trials before this one are all known
+        self.known: set[int] = set()  # and these after it
+        self.own: dict[int, int] = {}  # trials whose points this engine proposed, and in which iteration
+
+    def learn(self, trials: Sequence[FrozenTrial], sign: float) -> None:
+        """Tell the engine what has finished since; trials that do not fit the space say nothing about it."""
+        for trial in trials[self.finished :]:
+            if not trial.state.is_finished() or trial.number in self.known:
+                continue
+            self.known.add(trial.number)
+            unit = self.unit(trial)
+            if unit is not None:
+                complete = trial.state == TrialState.COMPLETE and trial.value is not None
+                y = sign * float(trial.value or 0.0) if complete else np.nan
+                moved = [
+                    self.positions[name] for name in trial.system_attrs.get(VARIABLES, ()) if name in self.positions
+                ]
+                variables = np.array(sorted(moved), dtype=np.intp) if moved else self.everything
+                iteration = self.own.get(trial.number, 0)
+                own = trial.number in self.own
+                observation = Observation(unit, y if np.isfinite(y) else np.nan, variables, iteration, own)
+                self.engine.absorb([observation])
+            self.own.pop(trial.number, None)
+        while self.finished in self.known:
+            self.known.remove(self.finished)
+            self.finished += 1
+
+    def unit(self, trial: FrozenTrial) -> Any:
+        """The trial's point in the unit cube; None if it has none in this space."""
+        try:
+            return self.space.encode_params({name: trial.params[name] for name in self.space.names})
+        except (KeyError, InputError):
+            return None
+
+
+class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
+    """Variable selection by Monte Carlo tree search, or any other of our methods, in Optuna.
+
+    method               a name from `mctsvs methods`; further keyword arguments are that method's options
+    seed                 a whole number; None draws one. Workers on one storage need different ones, or None.
+    independent_sampler  for parameters that not all trials have; default: Optuna's TPE
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = methods.DEFAULT,
+        seed: int | None = None,
+        independent_sampler: BaseSampler | None = None,
+        **options: Any,
+    ) -> None:
+        methods.make(method, np.array([0, 1]), np.random.default_rng(0), **options)  # says what is wrong with them
+        self._method, self._options = method, dict(options)
+        self._rng = np.random.default_rng(check_seed(seed))
+        independent_seed = int(self._rng.integers(2**32))
+        self._independent = independent_sampler or optuna.samplers.TPESampler(seed=independent_seed)
+        self._intersection = optuna.search_space.IntersectionSearchSpace()
+        self._follower: _Follower | None = None
+        self._lock = threading.RLock()  # n_jobs runs trials in threads
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def reseed_rng(self) -> None:
+        self._rng = np.random.default_rng()
+        self._independent.reseed_rng()
+        with self._lock:
+            self._follower = None
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        with self._lock:
+            shared = self._intersection.calculate(study)
+        return {name: distribution for name, distribution in shared.items() if not distribution.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        self._raise_error_if_multi_objective(study)
+        search_space = {name: d for name, d in search_space.items() if not d.single()}
+        if not search_space:
+            return {}
+        with self._lock:
+            follower = self._follow(study, search_space)
+            trials = study._get_trials(deepcopy=False, use_cache=True)
+            follower.learn(trials, 1.0 if study.direction.name == "MAXIMIZE" else -1.0)
+            running = [t for t in trials if not t.state.is_finished() and t.number != trial.number]
+            units = [unit for unit in map(follower.unit, running) if unit is not None]
+            pending = np.array(units).reshape(len(units), follower.space.n_coordinates)
+            (proposal,) = follower.engine.propose(1, pending)
+            follower.own[trial.number] = proposal.iteration
+        names = follower.space.names
+        moved = [names[v] for v in proposal.variables]
+        study._storage.set_trial_system_attr(trial._trial_id, VARIABLES, moved)
+        return follower.space.params(follower.space.snap(proposal.x))
+
+    def _follow(self, study: Study, search_space: dict[str, BaseDistribution]) -> _Follower:
+        """The engine for these parameters; if they have changed, a new one, which reads all trials again."""
+        follower = self._follower
+        same = follower is not None and follower.study_id == study._study_id and follower.search_space == search_space
+        if follower is None or not same:
+            space = Space.of(search_space)
+            rng = np.random.default_rng(self._rng.integers(2**63))
+            engine = methods.make(self._method, space.offsets, rng, **self._options)
+            follower = self._follower = _Follower(study._study_id, dict(search_space), engine, space)
+        return follower
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        self._raise_error_if_multi_objective(study)
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        self._independent.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        self._independent.after_trial(study, trial, state, values)

@@ -1,0 +1,112 @@
+"""Dask and Ray with real worker processes, one of which is killed during the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mctsvs import InputError, Study, StudyError
+from mctsvs.common import Array
+from mctsvs.parallel import RayExecutor, connect_dask, start_ray
+
+BOX = [(0.0, 1.0)] * 12
+
+
+def objective(x: Array) -> float:
+    return float(((x[:3] - 0.3) ** 2).sum())
+
+
+def fatal_once(folder: Path) -> Callable[[Array], float]:
+    """The process that evaluates the sixth point is killed, the first time."""
+
+    def f(x: Array) -> float:
+        for i in range(6):
+            try:
+                os.close(os.open(folder / f"begun-{i}", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            if i == 5:
+                os.kill(os.getpid(), signal.SIGKILL)
+            break
+        time.sleep(0.01)
+        return objective(x)
+
+    return f
+
+
+def check(folder: Path, executor: Any) -> None:
+    """Both modes complete their exact budget, and batches give the run that one worker's death does not change."""
+    with Study(folder / "a.db", BOX, method="mcts-vs-rs", seed=3) as study:
+        study.optimize(fatal_once(folder), 30, executor=executor, asynchronous=True)
+        assert (folder / "begun-5").exists()
+        assert (study.evaluated, len(study.trials), study.pending) == (30, 30, [])
+        assert [t.value for t in study.trials] == [objective(t.x) for t in study.trials]
+    other = folder / "other"
+    other.mkdir()
+    with (
+        Study(folder / "b.db", BOX, method="mcts-vs-rs", seed=3) as study,
+        Study(folder / "c.db", BOX, method="mcts-vs-rs", seed=3) as here,
+    ):
+        study.optimize(fatal_once(other), 20, executor=executor, workers=2)
+        here.optimize(objective, 20, workers=2)
+        assert (other / "begun-5").exists()
+        assert [t.unit.tobytes() for t in study.trials] == [t.unit.tobytes() for t in here.trials]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # Dask's own
+def test_dask(tmp_path: Path) -> None:
+    if "CI" not in os.environ:
+        pytest.importorskip("distributed")
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        client, executor = connect_dask(cluster.scheduler_address)
+        try:
+            check(tmp_path, executor)
+            client.wait_for_workers(2)
+            with Study(tmp_path / "d.db", BOX, method="mcts-vs-rs") as study:
+                study.optimize(objective, 3, executor=executor)  # it knows how many workers there are
+                assert len({entry.call for entry in study._journal.entries() if entry.kind == "ask"}) == 2
+        finally:
+            client.close()
+    with pytest.raises(InputError, match="cannot reach the Dask scheduler"):
+        connect_dask("nonsense://nowhere")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own, of many kinds
+def test_ray(tmp_path: Path) -> None:
+    if "CI" not in os.environ:
+        pytest.importorskip("ray")
+    import ray
+
+    with pytest.raises(InputError, match=r"ray\.init"):
+        RayExecutor()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    try:
+        executor = start_ray()
+        assert executor._max_workers == 2
+        check(tmp_path, executor)
+        assert RayExecutor(num_cpus=2)._max_workers == 1
+        with (
+            Study(tmp_path / "d.db", BOX) as study,
+            pytest.raises(StudyError, match="must be importable there"),
+        ):
+            study.optimize(Unsendable(), 5, executor=executor)
+    finally:
+        ray.shutdown()
+
+
+class Unsendable:
+    def __call__(self, x: Array) -> float:
+        return 0.0
+
+    def __reduce__(self) -> str:
+        raise TypeError("it stays here")
