@@ -19,8 +19,11 @@ import mctsvs
 from mctsvs import problems
 from mctsvs.common import InputError
 from mctsvs.engines import methods
-from mctsvs.lab.run import Record, run
-from mctsvs.optimizer import Optimizer, Trial, check_budget
+from mctsvs.lab.run import Interrupted, Record, run
+from mctsvs.optimizer import DIRECTIONS, Optimizer, Trial, check_budget
+from mctsvs.problems.command import Command
+from mctsvs.problems.own import find_function, own_problem
+from mctsvs.problems.space_file import read_space
 
 SHOWN = 12  # variables listed after a run
 NOTABLE = 0.02  # those at least this important, relative to the most important one
@@ -39,8 +42,26 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mctsvs {mctsvs.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
 
-    command = commands.add_parser("run", help="optimise a problem", description="Optimise a problem.")
-    command.add_argument("problem", metavar="PROBLEM", help="a name such as Hartmann6_300 (see: mctsvs problems)")
+    command = commands.add_parser(
+        "run",
+        help="optimise a problem, or your own objective",
+        description="Optimise a problem, or your own objective.",
+    )
+    command.add_argument(
+        "problem",
+        metavar="PROBLEM",
+        nargs="?",
+        help="a name such as Hartmann6_300 (see: mctsvs problems), or your own path/to/file.py:function",
+    )
+    command.add_argument(
+        "--command",
+        dest="program",
+        metavar="COMMAND",
+        help="a program of your own in place of PROBLEM, such as './simulate --a {a}'; the last number printed counts",
+    )
+    command.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
+    command.add_argument("--direction", choices=DIRECTIONS, help="of your objective; default: minimize")
+    command.add_argument("--timeout", type=float, metavar="SECONDS", help="for each evaluation with --command")
     command.add_argument("--method", default=methods.DEFAULT, help="default: %(default)s (see: mctsvs methods)")
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
     command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
@@ -90,6 +111,35 @@ def options(pairs: list[str]) -> dict[str, Any]:
     return chosen
 
 
+def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
+    """The problem by name, or the user's own function or program."""
+    target: str | None = arguments.problem
+    if target is None and arguments.program is None:
+        raise InputError(
+            "there is nothing to optimise: give a PROBLEM such as Hartmann6_300, a file.py:function, or --command"
+        )
+    if target is not None and arguments.program is not None:
+        raise InputError(f"give either {target!r} or --command, not both")
+    own = target is None or target.endswith(".py") or ".py:" in target
+    given = [f"--{name}" for name in ("space", "direction", "timeout") if getattr(arguments, name) is not None]
+    if not own:
+        if given:
+            raise InputError(f"{given[0]} does not go with the problem {target!r}: it is for an objective of your own")
+        return problems.make(str(target), **variation)
+    varied = [f"--{name}" for name in ("shuffle", "shift", "noise") if variation[name]]
+    if varied:
+        raise InputError(f"{varied[0]} does not go with an objective of your own: it is for problems by name")
+    if arguments.space is None:
+        raise InputError("an objective of your own needs --space FILE, a TOML file that declares its variables")
+    file = read_space(arguments.space)
+    if target is None:
+        command = Command.parse(arguments.program, file, arguments.timeout)
+        return own_problem(arguments.program, command, file, arguments.direction)
+    if arguments.timeout is not None:
+        raise InputError("--timeout goes with --command only: a function runs until it returns")
+    return own_problem(target, find_function(target, file), file, arguments.direction)
+
+
 def run_problem(arguments: argparse.Namespace) -> int:
     variation = {
         "shuffle": arguments.shuffle,
@@ -97,7 +147,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
         "noise": arguments.noise,
         "seed": arguments.problem_seed,
     }
-    problem = problems.make(arguments.problem, **variation)
+    problem = objective(arguments, variation)
     check_budget(arguments.budget)
     methods.find(arguments.method)
     if arguments.json is not None and not arguments.json.parent.is_dir():
@@ -117,39 +167,52 @@ def run_problem(arguments: argparse.Namespace) -> int:
             progress=progress,
         )
 
-    if arguments.quiet or not console.is_terminal:
-        record = go(None)
-    else:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("best {task.fields[best]:.5g}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=console, transient=True) as bar:
-            label = f"{arguments.method} on {problem.name}"
-            task = bar.add_task(label, total=arguments.budget, best=float("nan"))
-            record = go(
-                lambda opt, _: bar.update(task, advance=1, best=opt.best.value if opt.has_best else float("nan"))
+    try:
+        if arguments.quiet or not console.is_terminal:
+            record = go(None)
+        else:
+            columns = (
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("best {task.fields[best]:.5g}"),
+                TimeRemainingColumn(),
             )
+            with Progress(*columns, console=console, transient=True) as bar:
+                label = f"{arguments.method} on {problem.name:.40}"
+                task = bar.add_task(label, total=arguments.budget, best=float("nan"))
+                record = go(
+                    lambda opt, _: bar.update(task, advance=1, best=opt.best.value if opt.has_best else float("nan"))
+                )
+    except Interrupted as stopped:
+        record = stopped.record
     summarise(problem, record)
     if arguments.json is not None:
         record.save(arguments.json)
+    if record.interrupted:
+        print(f"mctsvs: stopped after {len(record.trace)} of {record.budget} evaluations", file=sys.stderr)
+        return 130
+    if math.isnan(record.best):
+        first = f"; the first said: {record.failures[0]['message']}" if record.failures else ""
+        print(f"mctsvs: all {record.budget} evaluations failed{first}", file=sys.stderr)
+        return 1
     return 0
 
 
 def summarise(problem: problems.Problem, record: Record) -> None:
     """The result of a run, in a few lines."""
     optimum = "" if problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
-    budget = record.budget
+    done = len(record.trace)
+    failed = f", {len(record.failures)} of them failed" if record.failures else ""
     rows = [
         ("problem", f"{record.problem}, {problem.dimension} variables, {problem.direction}"),
         ("method", f"{record.method}, seed {record.seed}"),
         ("best value", "none: all evaluations failed" if math.isnan(record.best) else f"{record.best:.6g}{optimum}"),
-        ("evaluations", str(budget)),
-        ("thinking", f"{record.optimizer_seconds:.1f} s, {1e3 * record.optimizer_seconds / budget:.1f} ms each"),
+        ("evaluations", f"{done}{failed}"),
+        ("thinking", f"{record.optimizer_seconds:.1f} s, {1e3 * record.optimizer_seconds / max(done, 1):.1f} ms each"),
     ]
+    if record.failures and not math.isnan(record.best):
+        rows.append(("last failure", record.failures[-1]["message"]))
     if record.recall is not None:
         rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
     found = [name for name, score in record.importance.items() if score >= NOTABLE][:SHOWN]
@@ -157,8 +220,17 @@ def summarise(problem: problems.Problem, record: Record) -> None:
         truth = set() if problem.active is None else {f"x{i}" for i in problem.active}
         marked = [f"{name}*" if name in truth else name for name in found]
         rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
+    if record.best_params:
+        shown = found if len(record.best_params) > SHOWN else list(record.best_params)
+        more = len(record.best_params) - len(shown)
+        values = "  ".join(f"{name}={_short(record.best_params[name])}" for name in shown)
+        rows.append(("best point", values + (f"  and {more} more (--json FILE has all)" if more else "")))
     for label, text in rows:
         print(f"{label:<16}{text}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def show(table: Table) -> None:

@@ -16,6 +16,7 @@ from mctsvs.common import Indices, InputError
 from mctsvs.engines import methods
 from mctsvs.optimizer import Optimizer, Trial, check_budget
 from mctsvs.problems import Problem
+from mctsvs.problems.failure import EvaluationFailed
 
 
 @dataclass
@@ -36,6 +37,10 @@ class Record:
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
     best_x: list[float] = field(default_factory=list)
+    best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
+    # {"evaluation": number, "message": why} for each that failed, counted from 0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False  # by Ctrl-C: fewer than `budget` evaluations were made
     importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
 
     def save(self, path: Path) -> None:
@@ -43,6 +48,14 @@ class Record:
             path.write_text(json.dumps(without_nan(asdict(self)), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; `record` holds what was found until then."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.record = record
 
 
 def without_nan(value: Any) -> Any:
@@ -90,7 +103,10 @@ def run(
     faithful: bool = False,
     progress: Callable[[Optimizer, Trial], object] | None = None,
 ) -> Record:
-    """Optimise `problem` with exactly `budget` evaluations."""
+    """Optimise `problem` with exactly `budget` evaluations.
+
+    One that raises `EvaluationFailed` is recorded with its message and the run goes on.
+    """
     check_budget(budget)
     chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
@@ -100,11 +116,20 @@ def run(
     subsets: dict[int, list[Indices]] = {}  # moved in each iteration
     counts: dict[int, int] = {}
     noise = np.random.default_rng([opt.seed, 1])
-    for _ in range(budget):
+
+    def evaluate(trial: Trial) -> float | None:
+        try:
+            return problem.evaluate(trial.x, noise)
+        except EvaluationFailed as failure:
+            record.failures.append({"evaluation": trial.number, "message": str(failure)})
+            return None
+
+    def step() -> None:
+        nonlocal thinking
         before = time.perf_counter()
         (trial,) = opt.ask()
         asked = time.perf_counter()
-        value = problem.evaluate(trial.x, noise)
+        value = evaluate(trial)
         evaluated = time.perf_counter()
         opt.tell(trial, value)
         thinking += asked - before + time.perf_counter() - evaluated
@@ -115,12 +140,21 @@ def run(
         record.trace.append(float(opt.best.value or 0.0) if opt.has_best else math.nan)
         if progress is not None:
             progress(opt, trial)
+
+    try:
+        for _ in range(budget):
+            step()
+    except KeyboardInterrupt:
+        record.interrupted = True
     if opt.has_best:
-        record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
+        record.best, record.best_x = float(opt.best.value or 0.0), opt.best.x.tolist()
+        record.best_params = opt.best.params if opt.space.named else {}
     record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
     record.importance = dict(list(opt.importance().items())[:20])
     selected = {t: np.unique(np.concatenate(moved)) for t, moved in subsets.items()}
     record.iterations = [{"variables": v.tolist(), "evaluations": counts[t]} for t, v in selected.items()]
     if problem.active is not None:
         record.recall = recall([v for t, v in selected.items() if t > 0], problem.active)
+    if record.interrupted:
+        raise Interrupted(record)
     return record

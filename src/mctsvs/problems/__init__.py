@@ -14,13 +14,19 @@ import difflib
 import re
 
 from mctsvs.common import InputError
-from mctsvs.problems import synthetic
+from mctsvs.problems import cancer, lasso, mopta, mujoco, rover, svm, synthetic
 from mctsvs.problems.problem import Family, Problem, Variation
 
 __all__ = ["FAMILIES", "Family", "Problem", "Variation", "families", "make"]
 
 FAMILIES: list[Family] = [
     *synthetic.FAMILIES,
+    *mujoco.FAMILIES,
+    *rover.FAMILIES,
+    *mopta.FAMILIES,
+    *lasso.FAMILIES,
+    *svm.FAMILIES,
+    *cancer.FAMILIES,
 ]
 
 

@@ -49,6 +49,8 @@ class Problem:
     """Hyper-parameters that the paper sets for this family."""
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
     """Source of the noise where the caller gives none."""
+    seconds: Callable[[Array], float | None] | None = None
+    """What an evaluation would really take, for a problem that looks its values up; None: unknown."""
 
     @property
     def dimension(self) -> int:
@@ -66,6 +68,16 @@ class Problem:
 
     def evaluate(self, x: npt.ArrayLike, rng: np.random.Generator | None = None) -> float:
         """The value at `x`, shape (D,), with noise from `rng` if the problem is noisy."""
+        value = float(self.function(self._point(x)))
+        if self.noise == 0:
+            return value
+        return value + self.noise * float((rng or self.generator).standard_normal())
+
+    def cost(self, x: npt.ArrayLike) -> float | None:
+        """Seconds that the evaluation at `x`, shape (D,), would take where it is not looked up; None: unknown."""
+        return None if self.seconds is None else self.seconds(self._point(x))
+
+    def _point(self, x: npt.ArrayLike) -> Array:
         try:
             point = np.asarray(x, dtype=np.float64)
         except (TypeError, ValueError):
@@ -73,10 +85,7 @@ class Problem:
         if point.shape != (self.dimension,):
             given = f"{point.size} numbers" if point.ndim == 1 else f"an array of shape {point.shape}"
             raise InputError(f"{self.name} takes a vector of {self.dimension} numbers, not {given}")
-        value = float(self.function(point))
-        if self.noise == 0:
-            return value
-        return value + self.noise * float((rng or self.generator).standard_normal())
+        return point
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,13 @@ class Variation:
         """For shuffling, shifting and noise: apart, so that switching one on leaves the others alone."""
         return [np.random.default_rng(s) for s in np.random.SeedSequence(self.seed).spawn(3)]
 
+    def only_noise(self, name: str) -> np.random.Generator:
+        """The source of noise of a problem that has no variables to hide and no optimum to move."""
+        for option in ("shuffle", "shift"):
+            if getattr(self, option):
+                raise InputError(f"{name} cannot be varied by {option}: only noise can be added to it")
+        return self.generators()[2]
+
     def words(self) -> str:
         """What to add to a description, with a leading comma; empty for the plain form."""
         noise = f"noise of sd {self.noise:g}" if self.noise else ""
@@ -118,6 +134,18 @@ class Family:
     """One line."""
     build: Callable[[re.Match[str], Variation], Problem]
     """The problem whose name matched; raises `InputError` where its numbers cannot be."""
+    dimension: str = "D"
+    """The number of variables, or the letter that stands for it in `form`."""
+    kind: str = "function"
+    """What an evaluation is: `function`, `table`, `simulator`, `training`."""
+    optimum: str = "-"
+    """The best value, in words for a list; `-`: unknown."""
+    noisy: bool = False
+    """Whether evaluating twice gives two values even where no noise is added."""
+    extra: str | None = None
+    """Of the package, as in pip install 'mctsvs[extra]'."""
+    data: str | None = None
+    """The data set it needs (see `mctsvs.problems.data`)."""
 
     @property
     def stem(self) -> str:
