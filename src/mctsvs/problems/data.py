@@ -3,6 +3,9 @@
 A data set's folder is looked for in the directory given to `set_directory` (the command line's `--data DIR`), then in
 `$MCTSVS_DATA`, then in the user's data directory. Nothing is shipped and nothing is downloaded: what is missing is
 named, with where it comes from.
+
+The .npz files are compact forms of what was published. Whoever makes one from the original writes its checksum into a
+file SHA256SUMS beside it (`sha256sum *.npz > SHA256SUMS`), which then counts in place of the one known here.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import numpy.typing as npt
 from mctsvs.common import InputError
 
 ENVIRONMENT = "MCTSVS_DATA"
+OWN_CHECKSUMS = "SHA256SUMS"
 CHOSEN = "MCTSVS_DATA_CHOSEN"  # what `set_directory` was given: in the environment, for worker processes to inherit
 
 
@@ -46,7 +50,21 @@ class Found:
 
     file: str
     path: Path | None
-    state: Literal["ok", "unchecked", "damaged", "missing"]
+    state: Literal["ok", "own", "unchecked", "damaged", "missing"]
+    """`own`: as the user's SHA256SUMS says; `unchecked`: no checksum is known."""
+    checksum: str | None
+    """What it should be."""
+
+
+class Arrays(dict[str, npt.NDArray[Any]]):
+    """The arrays of one file; one that is not there is bad input."""
+
+    def __init__(self, path: Path, loaded: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().__init__(loaded)
+        self.path = path
+
+    def __missing__(self, name: str) -> npt.NDArray[Any]:
+        raise InputError(f"the file {str(self.path)!r} has no array {name!r}, but {listed(list(self))}")
 
 
 def set_directory(path: str | os.PathLike[str] | None) -> None:
@@ -92,12 +110,17 @@ def folder(dataset: str) -> Path:
     for place in places:
         if any((place / known.name / file).is_file() for file in known.files):
             return place / known.name
-    looked = ", ".join(repr(str(place)) for place in places)
-    files = " and ".join(known.files)
+    looked = listed([repr(str(place)) for place in places], "or")
+    files = listed(list(known.files))
     raise InputError(
-        f"the data set {dataset!r} is in none of {looked}: put {files} into a folder {dataset!r} there, "
+        f"the data set {dataset!r} is not in {looked}: put {files} into a folder {dataset!r} there, "
         f"or give another directory with --data or ${ENVIRONMENT} (the original: {known.source})"
     )
+
+
+def listed(words: list[str], joint: str = "and") -> str:
+    """a, b and c."""
+    return f" {joint} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def content(dataset: str, file: str) -> bytes:
@@ -107,7 +130,13 @@ def content(dataset: str, file: str) -> bytes:
 
 def arrays(dataset: str, file: str) -> dict[str, npt.NDArray[Any]]:
     """The arrays of an .npz file by name, not to be written to; read once in each process."""
-    return dict(_arrays(dataset, file, folder(dataset) / file))
+    path = folder(dataset) / file
+    return Arrays(path, _arrays(dataset, file, path))
+
+
+def forget() -> None:
+    """Read every file again when it is next asked for."""
+    _arrays.cache_clear()
 
 
 def found(dataset: str) -> list[Found]:
@@ -116,20 +145,32 @@ def found(dataset: str) -> list[Found]:
     try:
         place = folder(dataset)
     except InputError:
-        return [Found(file, None, "missing") for file in known.files]
-    states = []
-    for file, checksum in known.files.items():
-        path = place / file
-        if not path.is_file():
-            states.append(Found(file, None, "missing"))
-            continue
-        try:
-            _read(dataset, file, path)
-        except InputError:
-            states.append(Found(file, path, "damaged"))
-        else:
-            states.append(Found(file, path, "ok" if checksum else "unchecked"))
-    return states
+        return [Found(file, None, "missing", checksum) for file, checksum in known.files.items()]
+    return [_state(dataset, file, place / file) for file in known.files]
+
+
+def _state(dataset: str, file: str, path: Path) -> Found:
+    expected, own = _expected(dataset, file, path)
+    if not path.is_file():
+        return Found(file, None, "missing", expected)
+    try:
+        _read(dataset, file, path)
+    except InputError:
+        return Found(file, path, "damaged", expected)
+    return Found(file, path, "own" if own else "ok" if expected else "unchecked", expected)
+
+
+def _expected(dataset: str, file: str, path: Path) -> tuple[str | None, bool]:
+    """The checksum that a file must have, and whether it is the user's own."""
+    try:
+        lines = (path.parent / OWN_CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    for line in lines:
+        checksum, _, name = line.partition(" ")
+        if name.strip().removeprefix("*") == file:
+            return checksum.lower(), True
+    return declared(dataset).files[file], False
 
 
 def _read(dataset: str, file: str, path: Path) -> bytes:
@@ -145,7 +186,7 @@ def _read(dataset: str, file: str, path: Path) -> bytes:
         ) from None
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
-    expected = known.files[file]
+    expected, _ = _expected(dataset, file, path)
     given = hashlib.sha256(read).hexdigest()
     if expected is not None and given != expected:
         raise InputError(

@@ -28,7 +28,7 @@ from mctsvs.problems.problem import Family, Problem, Variation
 
 EPISODES = 3
 VERSION = 5  # of gymnasium's environments
-SAMPLE_EPISODES = 100  # with random actions, for the mean and the standard deviation
+SAMPLE = 2000  # observations under random actions, for the mean and the standard deviation
 SMALLEST_SPREAD = 1e-6  # an observation that hardly moves is left out rather than blown up
 OPTIONS = {"cp": 50.0, "sigma": 0.005}  # the paper's: its step of 0.01 in a box of width 2
 
@@ -81,14 +81,14 @@ def spread(robot: Robot, seed: int) -> tuple[Array, Array]:
     """Mean and standard deviation of the observations under uniformly random actions."""
     env, rng = environment(robot), np.random.default_rng([seed, 1])
     low, high = env.action_space.low, env.action_space.high
-    seen = []
-    for start in rng.integers(2**31, size=SAMPLE_EPISODES).tolist():
-        observation, _ = env.reset(seed=start)
-        done = False
-        while not done:
-            seen.append(observation)
-            observation, _, ended, stopped, _ = env.step(rng.uniform(low, high))
-            done = ended or stopped
+    seen: list[Array] = []
+    done = True
+    while len(seen) < SAMPLE:
+        if done:
+            observation, _ = env.reset(seed=int(rng.integers(2**31)))
+        seen.append(observation)
+        observation, _, ended, stopped, _ = env.step(rng.uniform(low, high))
+        done = ended or stopped
     table = np.array(seen)
     return table.mean(axis=0), table.std(axis=0)
 

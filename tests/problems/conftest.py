@@ -1,0 +1,36 @@
+"""Where tests find measured data: in $MCTSVS_DATA, else beside the repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mctsvs.common import InputError
+from mctsvs.problems import data
+
+BESIDE = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def data_directory() -> Iterator[None]:
+    """Look beside the repository where the environment names no directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get(data.ENVIRONMENT) and BESIDE.is_dir():
+            patch.setenv(data.ENVIRONMENT, str(BESIDE))
+        yield
+
+
+@pytest.fixture
+def need() -> Callable[[str], Path]:
+    """The folder of a data set; the test is skipped where there is none."""
+
+    def folder(dataset: str) -> Path:
+        try:
+            return data.folder(dataset)
+        except InputError as error:
+            pytest.skip(str(error))
+
+    return folder
