@@ -28,7 +28,8 @@ from mctsvs.problems.problem import Family, Problem, Variation
 
 EPISODES = 3
 VERSION = 5  # of gymnasium's environments
-SAMPLE = 2000  # observations under random actions, for the mean and the standard deviation
+SAMPLE = 2000  # observations under random actions that an evaluation's normaliser begins with
+PRIOR = 30  # how many observations they count for
 SMALLEST_SPREAD = 1e-6  # an observation that hardly moves is left out rather than blown up
 OPTIONS = {"cp": 50.0, "sigma": 0.005}  # the paper's: its step of 0.01 in a box of width 2
 
@@ -77,7 +78,7 @@ def environment(robot: Robot) -> Any:
 
 
 @functools.cache
-def spread(robot: Robot, seed: int) -> tuple[Array, Array]:
+def sample(robot: Robot, seed: int) -> tuple[Array, Array]:
     """Mean and standard deviation of the observations under uniformly random actions."""
     env, rng = environment(robot), np.random.default_rng([seed, 1])
     low, high = env.action_space.low, env.action_space.high
@@ -93,6 +94,24 @@ def spread(robot: Robot, seed: int) -> tuple[Array, Array]:
     return table.mean(axis=0), table.std(axis=0)
 
 
+class Normaliser:
+    """Running mean and standard deviation of observations, begun with those of `sample`."""
+
+    def __init__(self, robot: Robot, seed: int) -> None:
+        mean, deviation = sample(robot, seed)
+        self.count, self.mean, self.squares = float(PRIOR), mean.copy(), PRIOR * deviation**2
+
+    def __call__(self, observation: Array) -> Array:
+        """The observation, counted and then normalised; a component that never moved gives 0."""
+        self.count += 1.0
+        gap = observation - self.mean
+        self.mean += gap / self.count
+        rest = observation - self.mean
+        self.squares += gap * rest
+        deviation = np.sqrt(self.squares / self.count)
+        return np.divide(rest, deviation, out=np.zeros_like(rest), where=deviation > SMALLEST_SPREAD)
+
+
 @dataclass(frozen=True)
 class LinearPolicy:
     """The mean return of the policy that x is the matrix of."""
@@ -101,18 +120,15 @@ class LinearPolicy:
     seed: int
 
     def __call__(self, x: Array) -> float:
-        env = environment(self.robot)
-        mean, deviation = spread(self.robot, self.seed)
+        env, normalised = environment(self.robot), Normaliser(self.robot, self.seed)
         low, high = env.action_space.low, env.action_space.high
-        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > SMALLEST_SPREAD)
-        matrix = x.reshape(self.robot.actions, self.robot.observations) * scale
-        offset = matrix @ mean
+        matrix = x.reshape(self.robot.actions, self.robot.observations)
         total = 0.0
         for start in np.random.SeedSequence(self.seed).generate_state(EPISODES).tolist():
             observation, _ = env.reset(seed=start)
             done = False
             while not done:
-                action = np.clip(matrix @ observation - offset, low, high)
+                action = np.clip(matrix @ normalised(observation), low, high)
                 observation, reward, ended, stopped, _ = env.step(action)
                 total += float(reward)
                 done = ended or stopped
