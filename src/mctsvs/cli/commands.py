@@ -17,13 +17,11 @@ from rich.table import Table
 
 import mctsvs
 from mctsvs import problems
+from mctsvs.cli import own
 from mctsvs.common import InputError
 from mctsvs.engines import methods
 from mctsvs.lab.run import Interrupted, Record, run
-from mctsvs.optimizer import DIRECTIONS, Optimizer, Trial, check_budget
-from mctsvs.problems.command import Command
-from mctsvs.problems.own import find_function, own_problem
-from mctsvs.problems.space_file import read_space
+from mctsvs.optimizer import Optimizer, Trial, check_budget
 
 SHOWN = 12  # variables listed after a run
 NOTABLE = 0.02  # those at least this important, relative to the most important one
@@ -53,15 +51,7 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         help="a name such as Hartmann6_300 (see: mctsvs problems), or your own path/to/file.py:function",
     )
-    command.add_argument(
-        "--command",
-        dest="program",
-        metavar="COMMAND",
-        help="a program of your own in place of PROBLEM, such as './simulate --a {a}'; the last number printed counts",
-    )
-    command.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
-    command.add_argument("--direction", choices=DIRECTIONS, help="of your objective; default: minimize")
-    command.add_argument("--timeout", type=float, metavar="SECONDS", help="for each evaluation with --command")
+    own.add_arguments(command)
     command.add_argument("--method", default=methods.DEFAULT, help="default: %(default)s (see: mctsvs methods)")
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
     command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
@@ -111,35 +101,6 @@ def options(pairs: list[str]) -> dict[str, Any]:
     return chosen
 
 
-def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
-    """The problem by name, or the user's own function or program."""
-    target: str | None = arguments.problem
-    if target is None and arguments.program is None:
-        raise InputError(
-            "there is nothing to optimise: give a PROBLEM such as Hartmann6_300, a file.py:function, or --command"
-        )
-    if target is not None and arguments.program is not None:
-        raise InputError(f"give either {target!r} or --command, not both")
-    own = target is None or target.endswith(".py") or ".py:" in target
-    given = [f"--{name}" for name in ("space", "direction", "timeout") if getattr(arguments, name) is not None]
-    if not own:
-        if given:
-            raise InputError(f"{given[0]} does not go with the problem {target!r}: it is for an objective of your own")
-        return problems.make(str(target), **variation)
-    varied = [f"--{name}" for name in ("shuffle", "shift", "noise") if variation[name]]
-    if varied:
-        raise InputError(f"{varied[0]} does not go with an objective of your own: it is for problems by name")
-    if arguments.space is None:
-        raise InputError("an objective of your own needs --space FILE, a TOML file that declares its variables")
-    file = read_space(arguments.space)
-    if target is None:
-        command = Command.parse(arguments.program, file, arguments.timeout)
-        return own_problem(arguments.program, command, file, arguments.direction)
-    if arguments.timeout is not None:
-        raise InputError("--timeout goes with --command only: a function runs until it returns")
-    return own_problem(target, find_function(target, file), file, arguments.direction)
-
-
 def run_problem(arguments: argparse.Namespace) -> int:
     variation = {
         "shuffle": arguments.shuffle,
@@ -147,7 +108,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
         "noise": arguments.noise,
         "seed": arguments.problem_seed,
     }
-    problem = objective(arguments, variation)
+    problem = own.objective(arguments, variation)
     check_budget(arguments.budget)
     methods.find(arguments.method)
     if arguments.json is not None and not arguments.json.parent.is_dir():
