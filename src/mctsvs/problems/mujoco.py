@@ -3,8 +3,10 @@
 As in the paper (Section 5.2): x in [-1, 1] is the matrix that turns normalised observations into actions, row by row,
 one row an action, and the value is the mean return of three episodes. The action is clipped to what the motors allow.
 
-The paper normalises by a running mean and standard deviation that go on from one evaluation to the next, so
-that a value depends on all evaluations before it. NORMALISER
+The paper normalises by a running mean and standard deviation that go on from one evaluation to the next, so that a
+value depends on all evaluations before it. Here they are part of the evaluation: each begins with the statistics of 2,000
+observations under random actions, drawn once from the problem's seed and counted as 30, and runs on through its three
+episodes. The choice was made after trying others on Hopper, which docs/design.md lists.
 Given the problem's seed the value is thus a function of x alone: the same in any order, in any process, bit for bit on
 one machine with one version of MuJoCo. The three episodes start from three states that the seed fixes too, where the
 paper draws new ones at every evaluation; add `noise` for a noisy objective, or take another seed for other starts.
