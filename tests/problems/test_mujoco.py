@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,6 +87,13 @@ def test_robots_that_never_fall_run_for_a_thousand_steps(name: str) -> None:
 def test_large_robots_have_a_value(name: str) -> None:
     problem = make(name)
     assert np.isfinite(problem(points(problem, 1)[0]))
+
+
+def test_warnings_leave_no_file_behind(tmp_path: Path) -> None:
+    code = "from mctsvs.problems import make; problem = make('HalfCheetah'); problem([0.5] * 102)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert result.stderr == ""
 
 
 def test_noise_is_added_and_nothing_else_can_be_varied() -> None:

@@ -3,10 +3,10 @@
 As in the paper (Section 5.2): x in [-1, 1] is the matrix that turns normalised observations into actions, row by row,
 one row an action, and the value is the mean return of three episodes. The action is clipped to what the motors allow.
 
-The paper normalises by a running mean and standard deviation that go on from one evaluation to the next, so that a
-value depends on all evaluations before it. Here they are part of the evaluation: each begins with the statistics of 2,000
-observations under random actions, drawn once from the problem's seed and counted as 30, and runs on through its three
-episodes. The choice was made after trying others on Hopper, which docs/design.md lists.
+Its authors normalise by a running mean and standard deviation that go on from one evaluation to the next, so that a
+value depends on all evaluations before it. Here they are part of the evaluation: each begins with the statistics of
+2,000 observations under random actions, drawn once from the problem's seed and counted as 30, and runs on through its
+three episodes. The choice was made after trying others on Hopper, which docs/design.md lists.
 Given the problem's seed the value is thus a function of x alone: the same in any order, in any process, bit for bit on
 one machine with one version of MuJoCo. The three episodes start from three states that the seed fixes too, where the
 paper draws new ones at every evaluation; add `noise` for a noisy objective, or take another seed for other starts.
@@ -16,9 +16,11 @@ The environments are gymnasium's version 5; the paper used those of version 2, w
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,13 +65,27 @@ ROBOTS = (
 _MADE = threading.local()
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """MuJoCo's warnings go nowhere: it would write a file MUJOCO_LOG.TXT into the user's folder."""
+    import mujoco
+
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
 def environment(robot: Robot) -> Any:
     """The environment of this thread, made when first used: it is no part of a problem's pickle."""
     made: dict[str, Any] = _MADE.__dict__.setdefault("environments", {})
     if robot.name not in made:
         import gymnasium
 
-        env = gymnasium.make(f"{robot.name}-v{VERSION}", disable_env_checker=True)
+        with quiet():
+            env = gymnasium.make(f"{robot.name}-v{VERSION}", disable_env_checker=True)
         if (env.observation_space.shape, env.action_space.shape) != ((robot.observations,), (robot.actions,)):
             raise InputError(
                 f"the environment {robot.name}-v{VERSION} of the installed gymnasium has other numbers of observations "
@@ -122,6 +138,10 @@ class LinearPolicy:
     seed: int
 
     def __call__(self, x: Array) -> float:
+        with quiet():
+            return self._mean_return(x)
+
+    def _mean_return(self, x: Array) -> float:
         env, normalised = environment(self.robot), Normaliser(self.robot, self.seed)
         low, high = env.action_space.low, env.action_space.high
         matrix = x.reshape(self.robot.actions, self.robot.observations)
