@@ -18,10 +18,10 @@ from rich.table import Table
 
 import mctsvs
 from mctsvs import problems
-from mctsvs.cli import lab, study
+from mctsvs.cli import lab, own, study
 from mctsvs.common import InputError
 from mctsvs.engines import methods
-from mctsvs.lab.run import Record, paper_options, run
+from mctsvs.lab.run import Interrupted, Record, paper_options, run
 from mctsvs.optimizer import Optimizer, Trial, check_budget
 from mctsvs.problems import data
 
@@ -42,8 +42,18 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mctsvs {mctsvs.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
 
-    command = commands.add_parser("run", help="optimise a problem", description="Optimise a problem.")
-    command.add_argument("problem", metavar="PROBLEM", help="a name such as Hartmann6_300 (see: mctsvs problems)")
+    command = commands.add_parser(
+        "run",
+        help="optimise a problem, or your own objective",
+        description="Optimise a problem, or your own objective.",
+    )
+    command.add_argument(
+        "problem",
+        metavar="PROBLEM",
+        nargs="?",
+        help="a name such as Hartmann6_300 (see: mctsvs problems), or your own path/to/file.py:function",
+    )
+    own.add_arguments(command)
     command.add_argument("--method", default=methods.DEFAULT, help="default: %(default)s (see: mctsvs methods)")
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
     command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
@@ -112,7 +122,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
         "noise": arguments.noise,
         "seed": arguments.problem_seed,
     }
-    problem = problems.make(arguments.problem, **variation)
+    problem = own.objective(arguments, variation)
     check_budget(arguments.budget)
     methods.find(arguments.method)
     study.check_run_arguments(arguments)
@@ -138,39 +148,52 @@ def run_problem(arguments: argparse.Namespace) -> int:
             progress=progress,
         )
 
-    if arguments.quiet or not console.is_terminal:
-        record = go(None)
-    else:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("best {task.fields[best]:.5g}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=console, transient=True) as bar:
-            label = f"{arguments.method} on {problem.name}"
-            task = bar.add_task(label, total=arguments.budget, best=float("nan"))
-            record = go(
-                lambda opt, _: bar.update(task, advance=1, best=opt.best.value if opt.has_best else float("nan"))
+    try:
+        if arguments.quiet or not console.is_terminal:
+            record = go(None)
+        else:
+            columns = (
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("best {task.fields[best]:.5g}"),
+                TimeRemainingColumn(),
             )
+            with Progress(*columns, console=console, transient=True) as bar:
+                label = f"{arguments.method} on {problem.name:.40}"
+                task = bar.add_task(label, total=arguments.budget, best=float("nan"))
+                record = go(
+                    lambda opt, _: bar.update(task, advance=1, best=opt.best.value if opt.has_best else float("nan"))
+                )
+    except Interrupted as stopped:
+        record = stopped.record
     summarise(problem, record)
     if arguments.json is not None:
         record.save(arguments.json)
+    if record.interrupted:
+        print(f"mctsvs: stopped after {len(record.trace)} of {record.budget} evaluations", file=sys.stderr)
+        return 130
+    if math.isnan(record.best):
+        first = f"; the first said: {record.failures[0]['message']}" if record.failures else ""
+        print(f"mctsvs: all {record.budget} evaluations failed{first}", file=sys.stderr)
+        return 1
     return 0
 
 
 def summarise(problem: problems.Problem, record: Record) -> None:
     """The result of a run, in a few lines."""
     optimum = "" if problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
-    budget = record.budget
+    done = len(record.trace)
+    failed = f", {len(record.failures)} of them failed" if record.failures else ""
     rows = [
         ("problem", f"{record.problem}, {problem.dimension} variables, {problem.direction}"),
         ("method", f"{record.method}, seed {record.seed}"),
         ("best value", "none: all evaluations failed" if math.isnan(record.best) else f"{record.best:.6g}{optimum}"),
-        ("evaluations", str(budget)),
-        ("thinking", f"{record.optimizer_seconds:.1f} s, {1e3 * record.optimizer_seconds / budget:.1f} ms each"),
+        ("evaluations", f"{done}{failed}"),
+        ("thinking", f"{record.optimizer_seconds:.1f} s, {1e3 * record.optimizer_seconds / max(done, 1):.1f} ms each"),
     ]
+    if record.failures and not math.isnan(record.best):
+        rows.append(("last failure", record.failures[-1]["message"]))
     if record.recall is not None:
         rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
     found = [name for name, score in record.importance.items() if score >= NOTABLE][:SHOWN]
@@ -178,8 +201,17 @@ def summarise(problem: problems.Problem, record: Record) -> None:
         truth = set() if problem.active is None else {f"x{i}" for i in problem.active}
         marked = [f"{name}*" if name in truth else name for name in found]
         rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
+    if record.best_params:
+        shown = found if len(record.best_params) > SHOWN else list(record.best_params)
+        more = len(record.best_params) - len(shown)
+        values = "  ".join(f"{name}={_short(record.best_params[name])}" for name in shown)
+        rows.append(("best point", values + (f"  and {more} more (--json FILE has all)" if more else "")))
     for label, text in rows:
         print(f"{label:<16}{text}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def show(table: Table) -> None:

@@ -86,8 +86,11 @@ def _add_worker_arguments(group: Any) -> None:
 
 def check_run_arguments(arguments: argparse.Namespace) -> None:
     """Options that mean nothing without a study are refused."""
+    if arguments.study is not None:
+        return
     for name in ("workers", "dask", "ray", "asynchronous", "timeout"):
-        if arguments.study is None and getattr(arguments, name) not in (None, False):
+        own_clock = name == "timeout" and arguments.program is not None  # a program is stopped without a study too
+        if getattr(arguments, name) not in (None, False) and not own_clock:
             raise InputError(f"--{name} needs --study FILE: evaluations elsewhere are kept in a study")
 
 

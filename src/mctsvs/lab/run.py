@@ -16,6 +16,7 @@ from mctsvs.common import Indices, InputError
 from mctsvs.engines import methods
 from mctsvs.optimizer import Optimizer, Trial, check_budget
 from mctsvs.problems import Problem
+from mctsvs.problems.failure import EvaluationFailed
 
 
 @dataclass
@@ -40,6 +41,10 @@ class Record:
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
     best_x: list[float] = field(default_factory=list)
+    best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
+    # {"evaluation": number, "message": why} for each that failed, counted from 0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False  # by Ctrl-C: fewer than `budget` evaluations were made
     importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
     extra: dict[str, list[float]] = field(default_factory=dict)  # what only some methods measure, by evaluation
 
@@ -48,6 +53,14 @@ class Record:
             path.write_text(json.dumps(without_nan(asdict(self)), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; `record` holds what was found until then."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.record = record
 
 
 def without_nan(value: Any) -> Any:
@@ -102,6 +115,7 @@ def run(
     """Optimise `problem` with exactly `budget` evaluations.
 
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
+    One that raises `EvaluationFailed` is recorded with its message and the run goes on.
     """
     check_budget(budget)
     chosen = paper_options(method, problem, options or {}, faithful)
@@ -125,11 +139,20 @@ def follow(
     subsets: dict[int, list[Indices]] = {}  # moved in each iteration
     counts: dict[int, int] = {}
     noise = np.random.default_rng([opt.seed, 1])
-    for _ in range(record.budget):
+
+    def evaluate(trial: Trial) -> float | None:
+        try:
+            return problem.evaluate(trial.x, noise)
+        except EvaluationFailed as failure:
+            record.failures.append({"evaluation": trial.number, "message": str(failure)})
+            return None
+
+    def step() -> None:
+        nonlocal thinking
         before, cpu_before = time.perf_counter(), time.process_time()
         (trial,) = opt.ask()
         asked, cpu_asked = time.perf_counter(), time.process_time()
-        value = problem.evaluate(trial.x, noise)
+        value = evaluate(trial)
         evaluated, cpu_evaluated = time.perf_counter(), time.process_time()
         opt.tell(trial, value)
         thinking += asked - before + time.perf_counter() - evaluated
@@ -144,8 +167,15 @@ def follow(
         record.elapsed.append(time.perf_counter() - started)
         if progress is not None:
             progress(opt, trial)
+
+    try:
+        for _ in range(record.budget):
+            step()
+    except KeyboardInterrupt:
+        record.interrupted = True
     if opt.has_best:
-        record.best, record.best_x = record.trace[-1], opt.best.x.tolist()
+        record.best, record.best_x = float(opt.best.value or 0.0), opt.best.x.tolist()
+        record.best_params = opt.best.params if opt.space.named else {}
     record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
     if importance:
         record.importance = dict(list(opt.importance().items())[:20])
@@ -153,4 +183,6 @@ def follow(
     record.iterations = [{"variables": v.tolist(), "evaluations": counts[t]} for t, v in selected.items()]
     if problem.active is not None:
         record.recall = recall([v for t, v in selected.items() if t > 0], problem.active)
+    if record.interrupted:
+        raise Interrupted(record)
     return record

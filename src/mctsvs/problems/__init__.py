@@ -14,7 +14,7 @@ import difflib
 import re
 
 from mctsvs.common import InputError
-from mctsvs.problems import hpolib, nas, synthetic
+from mctsvs.problems import cancer, hpolib, lasso, mopta, mujoco, nas, rover, svm, synthetic
 from mctsvs.problems.problem import Family, Problem, Variation
 
 __all__ = ["FAMILIES", "Family", "Problem", "Variation", "families", "make"]
@@ -23,6 +23,12 @@ FAMILIES: list[Family] = [
     *synthetic.FAMILIES,
     *nas.FAMILIES,
     *hpolib.FAMILIES,
+    *mujoco.FAMILIES,
+    *rover.FAMILIES,
+    *mopta.FAMILIES,
+    *lasso.FAMILIES,
+    *svm.FAMILIES,
+    *cancer.FAMILIES,
 ]
 
 

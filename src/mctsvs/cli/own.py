@@ -1,0 +1,55 @@
+"""`mctsvs run` on an objective of the user's own: its arguments, and which of them go together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from mctsvs import problems
+from mctsvs.common import InputError
+from mctsvs.optimizer import DIRECTIONS
+from mctsvs.problems.command import Command
+from mctsvs.problems.own import find_function, own_problem
+from mctsvs.problems.space_file import read_space
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What an objective of one's own is described with."""
+    command.add_argument(
+        "--command",
+        dest="program",
+        metavar="COMMAND",
+        help="a program of your own in place of PROBLEM, such as './simulate --a {a}'; the last number printed counts",
+    )
+    command.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
+    command.add_argument("--direction", choices=DIRECTIONS, help="of your objective; default: minimize")
+
+
+def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
+    """The problem by name, or the user's own function or program."""
+    target: str | None = arguments.problem
+    if target is None and arguments.program is None:
+        raise InputError(
+            "there is nothing to optimise: give a PROBLEM such as Hartmann6_300, a file.py:function, or --command"
+        )
+    if target is not None and arguments.program is not None:
+        raise InputError(f"give either {target!r} or --command, not both")
+    own = target is None or target.endswith(".py") or ".py:" in target
+    given = [f"--{name}" for name in ("space", "direction") if getattr(arguments, name) is not None]
+    if not own:
+        if given:
+            raise InputError(f"{given[0]} does not go with the problem {target!r}: it is for an objective of your own")
+        return problems.make(str(target), **variation)
+    varied = [f"--{name}" for name in ("shuffle", "shift", "noise") if variation[name]]
+    if varied:
+        raise InputError(f"{varied[0]} does not go with an objective of your own: it is for problems by name")
+    if arguments.space is None:
+        raise InputError("an objective of your own needs --space FILE, a TOML file that declares its variables")
+    file = read_space(arguments.space)
+    if target is None:
+        command = Command.parse(arguments.program, file, arguments.timeout)
+        return own_problem(arguments.program, command, file, arguments.direction)
+    if arguments.timeout is not None and arguments.study is None:
+        raise InputError("--timeout goes with --command or --study FILE: a function runs until it returns")
+    return own_problem(target, find_function(target, file), file, arguments.direction)

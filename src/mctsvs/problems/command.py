@@ -1,0 +1,214 @@
+"""A program as the objective: it gets the variables as arguments and prints the value.
+
+The command is split into pieces once, as a shell would, and `{name}` is then replaced inside each piece. The pieces
+go to the program as they are, without a shell, so that no value can become a command or a further argument. The one
+exception is a piece that is a group and nothing else: `{x}` of a group of 200 becomes 200 arguments.
+
+The value is the last number on standard output. A number stands alone: `12s` and `1.2.3` are none. A non-zero
+exit status, a time-out, no number, or `nan` and `inf` as the last one are failed evaluations.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import shlex
+import shutil
+import signal
+import string
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mctsvs.common import Array, InputError
+from mctsvs.problems.failure import EvaluationFailed
+from mctsvs.problems.space_file import SpaceFile
+
+NUMBER = re.compile(
+    r"(?<![\w.+-])[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
+)
+LONGEST = 200  # characters of a program's own message that are kept
+
+
+@dataclass(frozen=True)
+class Command:
+    """The pieces of the command, and what is allowed.
+
+    >>> Command.parse("./simulate --a {a} --b {b:.3f}", file)(x)
+    """
+
+    pieces: tuple[str, ...]
+    file: SpaceFile
+    timeout: float | None = None
+
+    @classmethod
+    def parse(cls, template: str, file: SpaceFile, timeout: float | None = None) -> Command:
+        """The command of that text, checked: the program is there, and names and variables belong together."""
+        if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+            raise InputError(f"a time-out of {timeout!r} seconds is not possible: give a number larger than 0")
+        try:
+            pieces = tuple(shlex.split(template))
+        except ValueError as error:
+            raise InputError(f"the command {template!r} cannot be split: {str(error).lower()}") from None
+        if not pieces:
+            raise InputError("the command is empty: write a program and its arguments, such as './simulate --a {a}'")
+        command = cls(pieces, file, timeout)
+        command._check()
+        return command
+
+    def _check(self) -> None:
+        used = {name for piece in self.pieces for name in _names(piece)}
+        known = {*self.file.variables, *self.file.groups}
+        for name in sorted(used - known):
+            there = _some([*self.file.groups, *self._single()])
+            raise InputError(
+                f"{{{name}}} in the command is no variable: the space has {there} (write {{{{ and }}}} for braces)"
+            )
+        if _names(self.pieces[0]):
+            raise InputError(f"the program {self.pieces[0]!r} must not depend on a variable: use it in an argument")
+        covered = used | {member for name in used & {*self.file.groups} for member in self.file.groups[name]}
+        missing = [name for name in self.file.variables if name not in covered]
+        if missing:
+            raise InputError(
+                f"the command never uses {_some(missing)}: write {{{missing[0]}}} where the value belongs, "
+                "or take the variable out of the space"
+            )
+        self.arguments(self.file.bounds[:, 0])  # a bad format is said now
+        program = self.pieces[0].format()
+        if shutil.which(program) is None:
+            wrong = "is not executable" if os.path.isfile(program) else "is not there"
+            raise InputError(f"cannot run {program!r}: the program {wrong}")
+
+    def _single(self) -> list[str]:
+        members = {member for group in self.file.groups.values() for member in group}
+        return [name for name in self.file.variables if name not in members]
+
+    def arguments(self, x: Array) -> list[str]:
+        """Program and arguments at a point in natural units."""
+        params: dict[str, Any] = self.file.params(x)
+        arguments: list[str] = []
+        for piece in self.pieces:
+            names = _names(piece)
+            if len(names) == 1 and names[0] in self.file.groups and _is_one_field(piece):
+                arguments += [
+                    _fill(piece.replace(names[0], member, 1), params) for member in self.file.groups[names[0]]
+                ]
+                continue
+            together = {
+                name: [params[member] for member in self.file.groups[name]]
+                for name in names
+                if name in self.file.groups
+            }
+            arguments.append(_fill(piece, {**params, **together}))
+        return arguments
+
+    def __call__(self, x: Array) -> float:
+        try:
+            return last_number(_output(self.arguments(x), self.timeout))
+        except OSError as error:
+            raise EvaluationFailed(f"cannot run {self.pieces[0]!r}: {error.strerror}") from error
+
+
+def _fields(piece: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(string.Formatter().parse(piece))
+    except ValueError:
+        raise InputError(
+            f"{piece!r} in the command has unpaired braces: write {{name}} for a variable, {{{{ or }}}} for a brace"
+        ) from None
+
+
+def _names(piece: str) -> list[str]:
+    return [name for _, name, _, _ in _fields(piece) if name is not None]
+
+
+def _is_one_field(piece: str) -> bool:
+    return [text for text, _, _, _ in _fields(piece)] == [""]
+
+
+def _fill(piece: str, params: dict[str, Any]) -> str:
+    filled = []
+    for text, name, form, conversion in _fields(piece):
+        filled.append(text)
+        if name is not None:
+            if conversion:
+                raise InputError(f"{piece!r} in the command has !{conversion}: write {{name}} or {{name:.3f}}")
+            value = params[name]
+            filled.append(",".join(_text(v, form or "") for v in (value if isinstance(value, list) else [value])))
+    return "".join(filled)
+
+
+def _text(value: Any, form: str) -> str:
+    """A value as an argument; true and false as TOML writes them."""
+    if isinstance(value, bool) and not form:
+        return "true" if value else "false"
+    try:
+        return format(value, form)
+    except ValueError:
+        raise InputError(f"{value!r} cannot be written as {{:{form}}}: use a form such as {{name:.3f}}") from None
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first few names, in words."""
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
+
+
+def _output(arguments: list[str], timeout: float | None) -> str:
+    """What the program prints; it and what it started are ended on a time-out or an interrupt."""
+    with subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise EvaluationFailed(f"stopped after {timeout:g} seconds") from None
+        except BaseException:
+            _end(process)
+            raise
+    if process.returncode != 0:
+        raise EvaluationFailed(f"{_status(process.returncode)}{_last_line(errors)}")
+    return output
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.communicate()
+
+
+def _status(code: int) -> str:
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"ended by {signal.Signals(-code).name}"
+    return f"exit status {code}"
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f": {lines[-1][:LONGEST]}" if lines else ""
+
+
+def last_number(output: str) -> float:
+    """The last number printed."""
+    found = NUMBER.findall(output)
+    if not found:
+        raise EvaluationFailed(f"printed no number{_last_line(output)}")
+    value = float(found[-1])
+    if not math.isfinite(value):
+        raise EvaluationFailed(f"printed {found[-1]} as its last number")
+    return value

@@ -1,0 +1,148 @@
+"""`mctsvs run` on a user's own function or program, as a user does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SPACE = """
+a = [0, 1]
+b = { type = "integer", low = 1, high = 9 }
+kind = { choices = ["good", "bad; touch pwned", "$(touch pwned)", "`touch pwned`"] }
+"""
+FUNCTION = """
+def f(p):
+    if p["b"] == 9:
+        raise RuntimeError("nine")
+    return p["a"] + p["b"] + (p["kind"] != "good")
+
+def never(p):
+    raise RuntimeError("never")
+
+def vector(x):
+    return float((x ** 2).sum())
+"""
+PROGRAM = """
+import sys
+a, b, kind = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+print("step", 1)
+if b == 9:
+    sys.exit("nine")
+print("value", a + b + (kind != "good"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "space.toml").write_text(SPACE)
+    (tmp_path / "mine.py").write_text(FUNCTION)
+    (tmp_path / "simulate.py").write_text(PROGRAM)
+    (tmp_path / "group.toml").write_text("[x]\ncount = 50\nlow = -1\nhigh = 1\n")
+    return tmp_path
+
+
+def mctsvs_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mctsvs", "run", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
+
+
+def test_a_function_and_the_same_as_a_program(folder: Path) -> None:
+    shared = ["--space", "space.toml", "--budget", "25", "--seed", "1"]
+    function = mctsvs_run(folder, "mine.py:f", *shared, "--json", "function.json")
+    assert function.returncode == 0, function.stderr
+    assert "mine.py:f, 3 variables, minimize" in function.stdout
+    template = f"{sys.executable} simulate.py {{a}} {{b}} {{kind}}"
+    program = mctsvs_run(folder, "--command", template, *shared, "--json", "program.json", "--timeout", "60")
+    assert program.returncode == 0, program.stderr
+    one, other = (json.loads((folder / f"{name}.json").read_text()) for name in ("function", "program"))
+    assert one["trace"] == other["trace"]
+    assert one["best_params"] == other["best_params"]
+    assert {**one["best_params"], "value": one["best"]} == {
+        "a": one["best"] - one["best_params"]["b"] - (one["best_params"]["kind"] != "good"),
+        "b": one["best_params"]["b"],
+        "kind": one["best_params"]["kind"],
+        "value": one["best"],
+    }
+    assert len(one["failures"]) == len(other["failures"]) > 0
+    assert {failure["message"] for failure in one["failures"]} == {"RuntimeError: nine"}
+    assert {failure["message"] for failure in other["failures"]} == {"exit status 1: nine"}
+    assert f"25, {len(one['failures'])} of them failed" in function.stdout
+    assert "best point      a=" in function.stdout
+    assert not (folder / "pwned").exists()
+
+
+def test_a_group_is_a_vector_and_direction_can_be_given(folder: Path) -> None:
+    result = mctsvs_run(
+        folder,
+        *("mine.py:vector", "--space", "group.toml", "--direction", "maximize", "--budget", "15", "--json", "r.json"),
+    )
+    assert result.returncode == 0, result.stderr
+    record = json.loads((folder / "r.json").read_text())
+    assert record["trace"] == sorted(record["trace"])
+    assert sum(value**2 for value in record["best_params"].values()) == pytest.approx(record["best"])
+
+
+def test_a_run_of_failures_only_ends_with_their_message(folder: Path) -> None:
+    result = mctsvs_run(folder, "mine.py:never", "--space", "space.toml", "--budget", "3", "--json", "r.json")
+    assert result.returncode == 1
+    assert result.stderr == "mctsvs: all 3 evaluations failed; the first said: RuntimeError: never\n"
+    record = json.loads((folder / "r.json").read_text())
+    assert record["best"] is None
+    assert len(record["failures"]) == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
+    (folder / "slow.py").write_text(
+        "import sys, time\n"
+        "calls = []\n"
+        "def f(p):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) == 4:\n"
+        "        print('fourth', flush=True)\n"
+        "        time.sleep(60)\n"
+        "    return p['a']\n"
+    )
+    command = [*(sys.executable, "-m", "mctsvs", "run", "slow.py:f", "--space", "space.toml", "--json", "r.json")]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "fourth\n"
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "evaluations     3\n" in output
+    assert errors == "mctsvs: stopped after 3 of 600 evaluations\n"
+    record = json.loads((folder / "r.json").read_text())
+    assert record["interrupted"] is True
+    assert record["best"] == min(record["trace"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mine.py:f"], "needs --space FILE"),
+        (["mine.py:f", "--space", "none.toml"], "there is no space file 'none.toml'"),
+        (["mine.py", "--space", "space.toml"], "names no function"),
+        (["mine.py:g", "--space", "space.toml"], "has no function 'g'"),
+        (["mine.py:f", "--space", "space.toml", "--timeout", "3"], "--timeout goes with --command or --study"),
+        (["mine.py:f", "--space", "space.toml", "--noise", "1"], "--noise does not go with"),
+        (["mine.py:f", "--command", "echo {a}", "--space", "space.toml"], "not both"),
+        (["Hartmann6_30", "--space", "space.toml"], "--space does not go with the problem 'Hartmann6_30'"),
+        (["--command", "echo {a} {b}", "--space", "space.toml"], "never uses 'kind'"),
+        (["--command", "echo {a} {b} {kind}", "--space", "space.toml", "--timeout", "0"], "time-out of 0"),
+        (["--command", "echo {a} {b} {kind}", "--space", "space.toml", "--direction", "up"], "invalid choice: 'up'"),
+        (["--command", "./simulate {a} {b} {kind}", "--space", "space.toml"], "cannot run './simulate'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(folder: Path, arguments: list[str], words: str) -> None:
+    result = mctsvs_run(folder, *arguments)
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

@@ -1,0 +1,157 @@
+"""A program as the objective: what it is called with, and what counts as its value."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mctsvs import InputError
+from mctsvs.problems.command import Command, last_number
+from mctsvs.problems.failure import EvaluationFailed
+from mctsvs.problems.space_file import SpaceFile, parse_space
+
+
+def space(text: str) -> SpaceFile:
+    return parse_space(tomllib.loads(text))
+
+
+AB = space("a = [0, 1]\nb = { choices = ['x y', '; echo 7', '$(echo 8)', true] }")
+GROUP = space("n = { type = 'integer', low = 1, high = 3 }\n[x]\ncount = 3\nlow = 0\nhigh = 1")
+
+
+def python(code: str, file: SpaceFile = AB, rest: str = "{a} {b}", timeout: float | None = 60) -> Command:
+    return Command.parse(f"{sys.executable} -c '{code}' {rest}", file, timeout)
+
+
+def test_names_are_replaced_inside_each_piece() -> None:
+    command = Command.parse("echo --a {a} --a={a:.2f} '{b} {{b}}' \"two words\"", AB)
+    assert command.arguments(np.array([0.5, 0])) == [
+        "echo", "--a", "0.5", "--a=0.50", "x y {b}", "two words",
+    ]  # fmt: skip
+    assert command.arguments(np.array([0.5, 3]))[4] == "true {b}"
+
+
+def test_a_group_is_many_arguments_or_one_with_commas() -> None:
+    command = Command.parse("echo {n} {x} --x={x:.1f} {x2}", GROUP)
+    assert command.arguments(np.array([2, 0.25, 0.5, 1.0])) == [
+        "echo", "2", "0.25", "0.5", "1.0", "--x=0.2,0.5,1.0", "1.0",
+    ]  # fmt: skip
+    assert Command.parse("echo {n} {x:.1f}", GROUP).arguments(np.array([2, 0, 0, 1]))[2:] == ["0.0", "0.0", "1.0"]
+
+
+@pytest.mark.parametrize("choice", [0, 1, 2])
+def test_no_value_becomes_a_command_or_a_further_argument(choice: int) -> None:
+    code = "import sys; print(sys.argv[2:]); print(len(sys.argv), sys.argv[1])"
+    assert python(code)(np.array([0.125, choice])) == 0.125
+    count = python("import sys; print(len(sys.argv))")
+    assert count(np.array([0.125, choice])) == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20))
+def test_any_choice_is_one_argument(text: str) -> None:
+    file = parse_space({"b": {"choices": [text]}})
+    assert Command.parse("echo 'v={b}' {b}", file).arguments(np.array([0.0])) == ["echo", f"v={text}", text]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ('import sys; print(3); sys.exit("went wrong")', "exit status 1: went wrong"),
+        ("import os; print(3); os.kill(os.getpid(), 9)", "ended by SIGKILL"),
+        ('print("no value here")', "printed no number: no value here"),
+        ("pass", "printed no number"),
+        ('print(1); print("nan")', "printed nan as its last number"),
+        ('print(1); print(float("-inf"))', "printed -inf as its last number"),
+        ("1 / 0", "exit status 1: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_failed_evaluations_say_why(code: str, message: str) -> None:
+    with pytest.raises(EvaluationFailed) as failure:
+        python(code)(np.array([0.5, 0]))
+    assert str(failure.value) == message
+
+
+def test_a_time_out_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
+    # The child would write the file half a minute later; the pipe it holds open must not keep us waiting either.
+    code = 'import subprocess, sys; subprocess.run([sys.executable, "-c", "import time; time.sleep(30)"])'
+    with pytest.raises(EvaluationFailed, match=r"stopped after 0\.5 seconds"):
+        python(code, timeout=0.5)(np.array([0.5, 0]))
+
+
+def test_output_that_is_no_text_does_no_harm() -> None:
+    code = 'import sys; sys.stdout.buffer.write(bytes([255, 254, 10]) + b"2.5")'
+    assert python(code)(np.array([0.5, 0])) == 2.5
+
+
+@pytest.mark.parametrize(
+    ("output", "value"),
+    [
+        ("3", 3.0),
+        ("loss: 0.31\n", 0.31),
+        ("loss=0.31", 0.31),
+        ("1\n2\n-3.5e-2\n", -0.035),
+        ("(4, 5.)", 5.0),
+        ('{"value": .5}', 0.5),
+        ("loss 0.25 after 12s", 0.25),
+        ("0.25 with version 1.2.3", 0.25),
+        ("0.25 on 2024-01-05", 0.25),
+        ("0.25 epoch10 x3", 0.25),
+        ("nan 0.25", 0.25),
+        ("+7", 7.0),
+        ("value 7.", 7.0),
+    ],
+)
+def test_the_last_number_counts(output: str, value: float) -> None:
+    assert last_number(output) == value
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
+def test_numbers_survive_printing(value: float, before: int) -> None:
+    assert last_number(f"step {before}\nvalue {value}\n") == value
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("", "the command is empty"),
+        ("echo '{a} {b}", "cannot be split: no closing quotation"),
+        ("echo {a}", "never uses 'b': write {b}"),
+        ("echo {a} {b} {c}", "{c} in the command is no variable: the space has 'a', 'b'"),
+        ("echo {a.real} {b}", "{a.real} in the command is no variable"),
+        ("echo {} {a} {b}", "{} in the command is no variable"),
+        ("echo {a {b}", "unpaired braces"),
+        ("echo {a!r} {b}", "has !r"),
+        ("echo {a:q} {b}", "cannot be written as {:q}"),
+        ("{b} {a}", "must not depend on a variable"),
+        ("./not-there {a} {b}", "cannot run './not-there': the program is not there"),
+    ],
+)
+def test_a_bad_command_is_one_sentence(template: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        Command.parse(template, AB)
+    assert words in str(error.value)
+
+
+def test_the_program_must_be_executable(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("text")
+    with pytest.raises(InputError, match="is not executable"):
+        Command.parse(f"{tmp_path / 'notes'} {{a}} {{b}}", AB)
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), float("inf")])
+def test_a_bad_time_out(timeout: float) -> None:
+    with pytest.raises(InputError, match="larger than 0"):
+        Command.parse("echo {a} {b}", AB, timeout)
+
+
+def test_many_unused_variables_are_cut_short() -> None:
+    with pytest.raises(InputError) as error:
+        Command.parse("echo 1", space("[x]\ncount = 300\nlow = 0\nhigh = 1"))
+    assert "never uses 'x0', 'x1', 'x2', 'x3', 'x4' and 295 more: write {x0}" in str(error.value)
