@@ -89,6 +89,9 @@ class EvidenceSearch(HistoryEngine):
         for _ in range(n):
             waiting = np.concatenate([pending, *(p.x[None] for p in proposals)])
             question, x, variables = self._next(waiting)
+            if question.kind == "design":
+                proposals.append(Proposal(x, variables))
+                continue
             self.iteration += 1
             self.open[self.iteration] = question
             proposals.append(Proposal(x, variables, self.iteration))
@@ -98,15 +101,15 @@ class EvidenceSearch(HistoryEngine):
         asked = len(self.history) + len(self.history.failures) + len(waiting)
         wanted = FULL_DESIGN if self.phase == "full" else DESIGN
         if self.incumbent is None or (asked < wanted and self.phase in ("design", "full")):
-            return self._design()
+            return self._design(asked)
         if self.phase == "design":
             self.phase = "replicate"
         if self.phase == "replicate":
             if not any(question.kind == "replicate" for question in self.open.values()):
                 return Question("replicate", self.level, self.incumbent), self.incumbent.copy(), self.everything
-            return self._probe() or self._design()  # its value is awaited: go on as if there were no noise
+            return self._probe() or self._design(asked)  # its value is awaited: go on as if there were no noise
         if self.phase == "probe":
-            return self._probe() or self._design()
+            return self._probe() or self._design(asked)
         if self.phase == "tests":
             return self._test(waiting)
         if self.phase == "audit" and self.audits < AUDITS:
@@ -116,12 +119,15 @@ class EvidenceSearch(HistoryEngine):
             return self._step(waiting)
         return self._all(waiting)
 
-    def _design(self) -> tuple[Question, Array, Indices]:
-        points = quasi_random(FULL_DESIGN, self.dimension, self._design_generator())
-        told = len(self.history) + len(self.history.failures)
-        at = told + sum(question.kind == "design" for question in self.open.values())
-        x = points[at] if at < FULL_DESIGN else self.rng.random(self.dimension)
-        return Question("design"), x, self.everything
+    def _design(self, asked: int) -> tuple[Question, Array, Indices]:
+        """The next point of the design, given how many points there are already."""
+        if asked >= FULL_DESIGN:
+            return Question("design"), self.rng.random(self.dimension), self.everything
+        return (
+            Question("design"),
+            quasi_random(FULL_DESIGN, self.dimension, self._design_generator())[asked],
+            self.everything,
+        )
 
     def _design_generator(self) -> np.random.Generator:
         """One quasi-random sequence for the whole run: its later points fit between the earlier ones."""

@@ -16,7 +16,7 @@ from mctsvs.common import Indices, InputError
 from mctsvs.engines import Engine
 from mctsvs.engines.subspace import SubspaceEngine
 
-DEFAULT = "mcts-vs-bo"
+DEFAULT = "mcts-vs"
 MCTS_VS = "Song et al., NeurIPS 2022"
 DROPOUT = "Li et al., IJCAI 2017"
 SAAS = "Eriksson and Jankowiak, UAI 2021"
