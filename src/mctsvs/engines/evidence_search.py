@@ -17,12 +17,12 @@ that a change of phase loses nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import Array, Indices, State, check_fields
 from mctsvs.engines import Observation, Proposal
 from mctsvs.engines.base import HistoryEngine
 from mctsvs.gp.search import quasi_random
@@ -46,6 +46,31 @@ PART = 1000
 
 
 @dataclass(frozen=True)
+class Parts:
+    """What the method is made of; each can be left out, to see what it adds (docs/results/ablation.md).
+
+    tests      find the variables; without, all of them are modelled from the start
+    decision   few or many, from fresh groups; without, testing goes on until it gives up
+    accept     a test that is better becomes the incumbent
+    audit      the rejected variables are changed together before they are forgotten
+    additive   the model of the found variables has an additive term
+    box        a third of the steps stay in a box around the incumbent
+    epochs     a fresh start when the model promises nothing more
+    """
+
+    tests: bool = True
+    decision: bool = True
+    accept: bool = True
+    audit: bool = True
+    additive: bool = True
+    box: bool = True
+    epochs: bool = True
+
+    def __post_init__(self) -> None:
+        check_fields(self, least={})
+
+
+@dataclass(frozen=True)
 class Question:
     """What a proposal asks; answered when its value is told."""
 
@@ -58,10 +83,11 @@ class Question:
 class EvidenceSearch(HistoryEngine):
     """See the module's description."""
 
-    options: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = tuple(field.name for field in fields(Parts))
 
-    def __init__(self, offsets: Indices, rng: np.random.Generator) -> None:
+    def __init__(self, offsets: Indices, rng: np.random.Generator, **options: bool) -> None:
         super().__init__(offsets, rng)
+        self.parts = Parts(**options)
         n = len(offsets) - 1
         self.phase = "design"
         self.iteration = 0
@@ -78,7 +104,7 @@ class EvidenceSearch(HistoryEngine):
         self.spent = 0  # proposals in a row that promised nothing
         self.restart: list[Array] = []  # first points of a new epoch
         self.found: Indices = np.empty(0, dtype=np.intp)
-        self.optimiser = FoundVariables()
+        self.optimiser = FoundVariables(additive=self.parts.additive, local=self.parts.box)
         self.full = BayesianOptimisation(**DIMENSION_SCALED)
         self.part: Indices | None = None  # coordinates of the full model, where it cannot have all
 
@@ -157,7 +183,7 @@ class EvidenceSearch(HistoryEngine):
             self._enter_full()
             return self._all(waiting)
         if evidence.undecided < SETTLED:
-            self.phase = "audit" if evidence.rejected.any() else "found"
+            self.phase = "audit" if evidence.rejected.any() and self.parts.audit else "found"
             return self._next(waiting)
         if len(self.found) == 0 or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
             group = evidence.next_group(self._busy(), self.rng)
@@ -188,7 +214,7 @@ class EvidenceSearch(HistoryEngine):
         avoid = np.array([*self.history.failures, *waiting]).reshape(-1, self.dimension)[:, moved]
         point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, avoid, self.rng)
         self.spent = self.spent + 1 if promise < HOPELESS else 0
-        if self.spent >= 2 and len(y) >= 4 * len(moved) + 20 and self.phase == "found":
+        if self.parts.epochs and self.spent >= 2 and len(y) >= 4 * len(moved) + 20 and self.phase == "found":
             self._new_epoch(len(moved))
             return self._step(waiting)
         self.steps += 1
@@ -234,7 +260,7 @@ class EvidenceSearch(HistoryEngine):
             differs = abs(y - question.level) > self._tolerance
             if kind == "replicate":
                 self.phase = "probe"
-                if differs:
+                if differs or not self.parts.tests:
                     self._enter_full()
             elif kind == "audit":
                 if differs:
@@ -250,7 +276,8 @@ class EvidenceSearch(HistoryEngine):
         if kind == "box":
             gain = 1e-3 * float(self.history.y.std())
             self.optimiser.box.update(len(self._coordinates(self.found)), success=y > question.level + gain)
-        if self.incumbent is None or y > self.level:
+        kept_apart = question.base is not None and not self.parts.accept
+        if self.incumbent is None or (y > self.level and not kept_apart):
             self.incumbent, self.level = np.array(observation.x), y
         if self.phase == "probe" and self.count.decided:
             self._decide()
@@ -267,7 +294,7 @@ class EvidenceSearch(HistoryEngine):
 
     def _decide(self) -> None:
         """Few enough active variables to find them one by one, or a model of all?"""
-        if self.count.probability_dense < 0.5:
+        if self.count.probability_dense < 0.5 or not self.parts.decision:
             self.phase = "tests"
             self.evidence.expect(self.count.typical)
         else:
@@ -330,7 +357,7 @@ class EvidenceSearch(HistoryEngine):
         self.fresh = state["fresh"]
         self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
         self.restart, self.found, self.part = list(state["restart"]), state["found"], state["part"]
-        self.optimiser = FoundVariables.restore(state["optimiser"])
+        self.optimiser = FoundVariables.restore(state["optimiser"], additive=self.parts.additive, local=self.parts.box)
         coordinates = np.arange(self.dimension) if self.part is None else self.part
         waiting = np.empty((0, self.dimension))
         self.full.restore(state["full"], Subspace(self.history, coordinates, waiting, self.owner))

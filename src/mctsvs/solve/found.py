@@ -52,6 +52,8 @@ class Box:
 class FoundVariables:
     """Model of the found variables' coordinates, and the next point in them."""
 
+    additive: bool = True  # with an additive term
+    local: bool = True  # a third of the points inside the box
     theta: Array | None = None
     fitted: int = -1  # points at the last fit
     searched: int = -1  # points at the last fit from scratch
@@ -76,7 +78,7 @@ class FoundVariables:
             posterior = posterior.extended(avoid, np.append(posterior.y, np.full(len(avoid), lie)))
         low, high = np.zeros(d), np.ones(d)
         way = rng.random()
-        local = 1 / 3 <= way < 2 / 3
+        local = self.local and 1 / 3 <= way < 2 / 3
         if way < 1 / 3 and d > 2:
             kept = rng.permutation(d)[int(rng.integers(1, max(2, d // 2) + 1)) :]
             low[kept] = high[kept] = incumbent[kept]
@@ -106,10 +108,13 @@ class FoundVariables:
             X, y = X[rows], y[rows]
         values = standardise(np.append(y, level), winsorise=False)
         values, best = values[:-1], float(values[-1])
-        kernel: Kernel = joint_additive("se") if d <= MOST_ADDITIVE else Joint("se")
+        kernel: Kernel = joint_additive("se") if self._adds(d) else Joint("se")
         self._fit(kernel, X, values, total)
         assert self.theta is not None
         return Posterior.of(kernel, self.theta, X, values, constant_mean=True), best
+
+    def _adds(self, d: int) -> bool:
+        return self.additive and d <= MOST_ADDITIVE
 
     def _fit(self, kernel: Kernel, X: Array, values: Array, total: int) -> None:
         d = X.shape[1]
@@ -121,7 +126,7 @@ class FoundVariables:
         likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=True)
         if scratch:
             starts = [prior.start]
-            if d <= MOST_ADDITIVE:  # the model that explains everything by sharp shape has a basin of its own
+            if self._adds(d):  # the model that explains everything by sharp shape has a basin of its own
                 sharp = prior.start.copy()
                 sharp[d + 1 : 2 * d + 1], sharp[2 * d + 1] = np.log(0.06), -1.0
                 starts.append(sharp)
@@ -146,6 +151,6 @@ class FoundVariables:
         }
 
     @classmethod
-    def restore(cls, state: State) -> FoundVariables:
+    def restore(cls, state: State, *, additive: bool = True, local: bool = True) -> FoundVariables:
         pairs = [(pair[0], pair[1]) for pair in state["pairs"]]
-        return cls(state["theta"], state["fitted"], state["searched"], pairs, Box(*state["box"]))
+        return cls(additive, local, state["theta"], state["fitted"], state["searched"], pairs, Box(*state["box"]))

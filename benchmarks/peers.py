@@ -1,0 +1,185 @@
+"""Our methods beside other libraries, on one protocol.
+
+    python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 10] [--budget 200] [--workers 2]
+                               [--centre] [--results results/peers.jsonl] [--table docs/results/peers.md]
+
+Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is
+s + 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
+noisy one (NAME@SD), with standard error and worst, and processor seconds an evaluation. `--centre` gives every method
+the centre of the cube as its first point: on several test functions that point alone is better than anything a good
+method finds in a hundred evaluations, so without it nobody is given that gift. Every finished run is stored at once and
+never repeated; the table is of all runs stored. "mcts-vs without audit"
+leaves out that part. BoTorch (`botorch`) needs minutes a run.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse
+import json
+import time
+import warnings
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mctsvs import Optimizer, problems
+from mctsvs.common import Array, State
+from mctsvs.engines.subspace import SubspaceEngine
+from mctsvs.solve.subspace import Subspace
+
+PROBLEMS = (
+    "Hartmann6_500",
+    "Levy10_300",
+    "Hartmann6_500@0.1",
+    "Levy10_300@1",
+    "Hartmann6_1000",
+    "Hartmann6_10_500",
+    "Hartmann6_5_500_v",
+    "Levy60",
+    "Ackley60",
+    "Rosenbrock60",
+)
+METHODS = ("mcts-vs", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
+POINTS = (50, 100, 200, 600)
+
+
+class BotorchSolver:
+    """BoTorch's defaults: SingleTaskGP and log EI, 4 restarts from 512 raw samples, half of them around the best."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+    batch = None
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        import torch
+        from botorch.acquisition import LogExpectedImprovement
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from botorch.optim import optimize_acqf
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        torch.set_num_threads(1)
+        X, y = torch.from_numpy(subspace.X.copy()), torch.from_numpy(subspace.y.copy())[:, None]
+        model = SingleTaskGP(X, y)
+        bounds = torch.stack([torch.zeros(X.shape[1]), torch.ones(X.shape[1])]).double()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            acquisition = LogExpectedImprovement(model, best_f=y.max())
+            options = {"sample_around_best": True}
+            x, _ = optimize_acqf(acquisition, bounds=bounds, q=1, num_restarts=4, raw_samples=512, options=options)
+        chosen: Array = x.detach().numpy()
+        return chosen
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State, subspace: Subspace | None) -> None:
+        """Every proposal fits anew."""
+
+
+def optimizer(method: str, problem: problems.Problem, seed: int) -> Optimizer:
+    if method != "botorch":
+        name, _, part = method.partition(" without ")
+        options = {part: False} if part else {}
+        return Optimizer(problem.space, direction=problem.direction, method=name, seed=seed, **options)
+    import torch
+
+    torch.manual_seed(seed)
+    opt = Optimizer(problem.space, direction=problem.direction, method="bo-dsp", seed=seed)
+    engine = opt._engine
+    assert isinstance(engine, SubspaceEngine)
+    engine.solver = BotorchSolver()
+    return opt
+
+
+def job(problem_name: str, method: str, seed: int, budget: int, centre: bool) -> dict[str, Any]:
+    name, _, noise = problem_name.partition("@")
+    problem = problems.make(name, shuffle=True, shift=True, seed=seed)
+    rng = np.random.default_rng([seed, 99])
+    opt = optimizer(method, problem, seed + 1000)
+    if centre:
+        opt.enqueue([problem.bounds.mean(axis=1)])
+    sign = 1.0 if problem.direction == "maximize" else -1.0
+    true, seconds = [], 0.0
+    for _ in range(budget):
+        started = time.process_time()
+        (trial,) = opt.ask()
+        seconds += time.process_time() - started
+        true.append(problem(trial.x))
+        value = true[-1] + float(noise or 0.0) * rng.standard_normal()
+        started = time.process_time()
+        opt.tell(trial, value)
+        seconds += time.process_time() - started
+    best = sign * np.maximum.accumulate(sign * np.array(true))
+    at = {str(n): float(best[n - 1]) for n in POINTS if n <= budget}
+    who = {"problem": problem_name, "method": method, "seed": seed, "budget": budget, "centre": centre}
+    return {**who, "at": at, "seconds": seconds / budget}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown, a line for each problem and method."""
+    groups: dict[tuple[bool, str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    points = [str(n) for n in POINTS if any(str(n) in row["at"] for row in rows)]
+    for row in rows:
+        groups[row["centre"], row["problem"], row["method"], str(row["budget"])].append(row)
+    head = ["problem", "method", "seeds", *(f"at {n}" for n in points), f"worst at {points[-1]}", "ms"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for (centre, problem, method, _), group in sorted(groups.items()):
+        cells = []
+        for n in points:
+            values = np.array([row["at"][n] for row in group if n in row["at"]])
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+            cells.append(f"{values.mean():.4g} ± {error:.2g}" if len(values) else "")
+        last = [n for n in points if n in group[0]["at"]][-1]
+        worst = f"{min(row['at'][last] for row in group):.4g}" + ("" if last == points[-1] else f" at {last}")
+        ms = 1e3 * float(np.mean([row["seconds"] for row in group]))
+        label = problem + (", centre given" if centre else "")
+        lines.append("| " + " | ".join([label, method, str(len(group)), *cells, worst, f"{ms:.0f}"]) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", nargs="*", default=PROBLEMS)
+    parser.add_argument("--methods", nargs="*", default=METHODS)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--centre", action="store_true")
+    parser.add_argument("--results", type=Path, default=Path("results/peers.jsonl"))
+    parser.add_argument("--table", type=Path, help="write the table there, below the line <!-- table -->")
+    arguments = parser.parse_args()
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    stored = arguments.results.read_text().splitlines() if arguments.results.exists() else []
+    rows = [json.loads(line) for line in stored]
+    done = {(row["problem"], row["method"], row["seed"], row["budget"], row["centre"]) for row in rows}
+    wanted = [
+        (problem, method, seed, arguments.budget, arguments.centre)
+        for seed in range(arguments.seeds)
+        for problem in arguments.problems
+        for method in arguments.methods
+    ]
+    wanted = [what for what in wanted if what not in done]
+    with ProcessPoolExecutor(arguments.workers) as pool, arguments.results.open("a") as out:
+        futures = [pool.submit(job, *what) for what in wanted]
+        for count, future in enumerate(as_completed(futures), 1):
+            rows.append(future.result())
+            out.write(json.dumps(rows[-1]) + "\n")
+            out.flush()
+            print(f"{count}/{len(wanted)} {rows[-1]['problem']} {rows[-1]['method']} {rows[-1]['at']}", flush=True)
+    print(table(rows))
+    if arguments.table is not None:
+        text = arguments.table.read_text().partition("<!-- table -->")[0]
+        arguments.table.write_text(text + "<!-- table -->\n\n" + table(rows) + "\n")
+
+
+if __name__ == "__main__":
+    main()
