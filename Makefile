@@ -14,7 +14,7 @@ demo: $(VENV)/stamp-core
 	$(BIN)/mctsvs run Hartmann6_300 --method mcts-vs-bo --budget 600 --seed 2021
 
 test: $(VENV)/stamp-test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/stamp-dev
 	$(BIN)/ruff check src tests benchmarks
@@ -31,6 +31,10 @@ check: test lint types layers
 # the measurements behind the tables in docs/results (long)
 bars: $(VENV)/stamp-test
 	$(BIN)/python benchmarks/bars.py
+
+# our default beside other libraries (hours with all methods)
+bench: $(VENV)/stamp-test
+	$(BIN)/python benchmarks/peers.py --table docs/results/peers.md $(ARGS)
 
 speed: $(VENV)/stamp-test
 	$(BIN)/python benchmarks/speed.py all

@@ -72,7 +72,7 @@ def test_options_are_checked() -> None:
     with pytest.raises(InputError, match=r"unknown method 'mcts-vs-b0': did you mean 'mcts-vs-bo'"):
         Optimizer([(0, 1)] * 3, method="mcts-vs-b0")
     with pytest.raises(InputError, match="samples=0"):
-        Optimizer([(0, 1)] * 3, samples=0)
+        Optimizer([(0, 1)] * 3, method="mcts-vs-bo", samples=0)
     with pytest.raises(InputError, match="d=0"):
         Optimizer([(0, 1)] * 3, method="dropout-rs", d=0)
 

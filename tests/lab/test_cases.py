@@ -41,7 +41,7 @@ def test_options_are_literals_or_words() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mcts-vs", "unknown method 'mcts-vs'"),
+        ("mcts-us", "unknown method 'mcts-us'"),
         ("mcts-vs-bo[cpp=1]", "no option 'cpp'"),
         ("mcts-vs-bo[cp=1", "bracket"),
         ("mcts-vs-bo[cp]", "OPTION=VALUE"),

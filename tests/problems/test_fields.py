@@ -18,7 +18,7 @@ from mctsvs.problems.mopta import MoptaProblem
 pytest.importorskip("sklearn")
 
 Need = Callable[[str], Path]
-DATA = {"Rover60": "rover", "MOPTA08": "mopta08", "LassoDNA": "lasso_dna", "SVMCTSlice_subset": "svm_ctslice_small"}
+DATA = {"Rover60": "rover", "MOPTA08": "mopta08", "LassoDNA": "lasso_dna", "SVMSlice_subset": "svm_ctslice_small"}
 DIMENSIONS = {
     "Rover60": 60,
     "MOPTA08": 124,
@@ -27,7 +27,7 @@ DIMENSIONS = {
     "LassoMedium": 100,
     "LassoHigh": 300,
     "LassoHard": 1000,
-    "SVMCTSlice_subset": 388,
+    "SVMSlice_subset": 388,
     "CancerSVM": 101,
 }
 ELSEWHERE = """
@@ -210,7 +210,7 @@ def test_lasso_coefficients_meet_the_optimality_conditions() -> None:
 
 def test_svm_says_that_it_is_a_subset(need: Need) -> None:
     need("svm_ctslice_small")
-    problem = make("SVMCTSlice_subset")
+    problem = make("SVMSlice_subset")
     assert "subset" in problem.description
     x = np.full(388, 0.5)
     worse = x.copy()

@@ -334,7 +334,7 @@ def f(x):
         log.write(x.tobytes().hex() + "\\n")
     time.sleep(0.002)
     return float(((x[:3] - 0.3) ** 2).sum())
-with Study(path, [(0.0, 1.0)] * 12, seed=3) as study:
+with Study(path, [(0.0, 1.0)] * 12, method="mcts-vs-bo", seed=3) as study:
     print("ready", flush=True)
     study.optimize(f, 60, workers=2 if asynchronous else None, asynchronous=asynchronous)
 """

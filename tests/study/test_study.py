@@ -460,7 +460,7 @@ def test_a_study_may_be_used_from_another_thread(tmp_path: Path) -> None:
         (lambda path: Study(path, BOX, direction="up"), "'up'"),
         (lambda path: Study(path, [(5, 2)]), "(5"),
         (lambda path: Study(path, BOX, method="magic"), "'magic'"),
-        (lambda path: Study(path, BOX, samples=0), "samples=0"),
+        (lambda path: Study(path, BOX, method="mcts-vs-bo", samples=0), "samples=0"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_no_file(call: Any, words: str, tmp_path: Path) -> None:

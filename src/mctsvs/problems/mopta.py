@@ -179,7 +179,7 @@ FAMILIES = [
         build=mopta08,
         dimension="124",
         kind="function",
-        optimum="-208.69 (feasible: -221.4)",
+        optimum="-208.69",
         data="mopta08",
     )
 ]

@@ -21,7 +21,7 @@ from mctsvs.problems import data
 from mctsvs.problems.needs import require
 from mctsvs.problems.problem import Family, Problem, Variation
 
-NAME = "SVMCTSlice_subset"
+NAME = "SVMSlice_subset"
 FEATURES = 385
 SEED = 0  # of the split
 
@@ -74,7 +74,7 @@ def svm(match: re.Match[str], variation: Variation) -> Problem:
 FAMILIES = [
     Family(
         form=NAME,
-        pattern=re.compile("SVM[-_]?CT[-_]?Slice[-_]subset", re.IGNORECASE | re.ASCII),
+        pattern=re.compile("SVM[-_]?(?:CT[-_]?)?Slice[-_]subset", re.IGNORECASE | re.ASCII),
         example=NAME,
         description="Support vector regression with 388 hyper-parameters on a subset (682 rows) of CT slices",
         build=svm,
