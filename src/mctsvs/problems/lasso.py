@@ -188,7 +188,7 @@ FAMILIES = [
         build=lasso_dna,
         dimension="180",
         kind="training",
-        optimum="above -0.292",
+        optimum="> -0.292",
         extra="sklearn",
         data="lasso_dna",
     ),

@@ -105,7 +105,7 @@ FAMILIES = [
         build=rover,
         dimension="60",
         kind="simulator",
-        optimum="below 5",
+        optimum="< 5",
         data="rover",
     )
 ]
