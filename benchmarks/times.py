@@ -2,7 +2,7 @@
 
     python benchmarks/times.py [--seeds 3] [--methods NAME ...] [--slow] [--results results/times.jsonl]
 
-Optimiser time only (ask and tell), one thread, one method after the other. `--slow` adds those that take many minutes.
+Processor time of asking and telling only, one thread, one method after the other. `--slow` adds those that take many minutes.
 Every finished run is stored at once; running the command again goes on where it stopped.
 """
 
@@ -57,7 +57,7 @@ def main() -> None:
                 continue
             problem = problems.make(PROBLEM, shuffle=True, seed=seed)
             record = run(problem, method, budget=BUDGET, seed=seed)
-            rows.append({"method": method, "seed": seed, "seconds": record.optimizer_seconds, "best": record.best})
+            rows.append({"method": method, "seed": seed, "seconds": record.cpu_seconds, "best": record.best})
             with arguments.results.open("a") as out:
                 out.write(json.dumps(rows[-1]) + "\n")
     print(
