@@ -103,7 +103,8 @@ def test_a_run_of_failures_only_ends_with_their_message(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
-def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_gives_the_best_so_far(folder: Path, number: signal.Signals) -> None:
     (folder / "slow.py").write_text(
         "import sys, time\n"
         "calls = []\n"
@@ -118,7 +119,7 @@ def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "fourth\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "evaluations     3\n" in output

@@ -139,16 +139,17 @@ def run_problem(arguments: argparse.Namespace) -> int:
     console = Console(stderr=True)
 
     def go(progress: Callable[[Optimizer, Trial], object] | None) -> Record:
-        return run(
-            problem,
-            arguments.method,
-            budget=arguments.budget,
-            seed=arguments.seed,
-            options=options(arguments.set),
-            variation=variation,
-            faithful=arguments.paper,
-            progress=progress,
-        )
+        with study.polite_end():
+            return run(
+                problem,
+                arguments.method,
+                budget=arguments.budget,
+                seed=arguments.seed,
+                options=options(arguments.set),
+                variation=variation,
+                faithful=arguments.paper,
+                progress=progress,
+            )
 
     try:
         if arguments.quiet or not console.is_terminal:

@@ -190,7 +190,7 @@ def _go(
     study: Study, objective: Objective, problem: problems.Problem, arguments: argparse.Namespace, again: str
 ) -> int:
     try:
-        with _signals(), _executor(arguments) as executor, _progress(study, problem, arguments) as callback:
+        with polite_end(), _executor(arguments) as executor, _progress(study, problem, arguments) as callback:
             study.optimize(
                 objective,
                 arguments.budget,
@@ -215,7 +215,7 @@ def _go(
 
 
 @contextmanager
-def _signals() -> Iterator[None]:
+def polite_end() -> Iterator[None]:
     """A polite end, as batch systems send it, is as good as Ctrl-C."""
 
     def stop(number: int, frame: FrameType | None) -> None:
