@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,10 +97,14 @@ def test_a_run_of_failures_only_ends_with_their_message(folder: Path) -> None:
     record = json.loads((folder / "r.json").read_text())
     assert record["best"] is None
     assert len(record["failures"]) == 3
+    kept = mctsvs_run(folder, "mine.py:never", "--space", "space.toml", "--budget", "3", "--study", "s.db")
+    assert (kept.returncode, kept.stderr.count("\n")) == (1, 1)
+    assert "all 3 evaluations failed, the last with: RuntimeError: never" in kept.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
-def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_gives_the_best_so_far(folder: Path, number: signal.Signals) -> None:
     (folder / "slow.py").write_text(
         "import sys, time\n"
         "calls = []\n"
@@ -113,7 +119,7 @@ def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "fourth\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "evaluations     3\n" in output
@@ -121,6 +127,51 @@ def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
     record = json.loads((folder / "r.json").read_text())
     assert record["interrupted"] is True
     assert record["best"] == min(record["trace"])
+
+
+def test_a_best_point_is_shown_where_no_variable_matters(folder: Path) -> None:
+    (folder / "same.py").write_text("def f(x):\n    return 1.0\n")
+    result = mctsvs_run(folder, "same.py:f", "--space", "group.toml", "--budget", "5", "--method", "random")
+    assert result.returncode == 0, result.stderr
+    assert "best point      x0=" in result.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+@pytest.mark.parametrize("how", ["time-out", "Ctrl-C", "kill"])
+def test_programs_end_with_the_workers_that_started_them(folder: Path, how: str) -> None:
+    (folder / "hang.py").write_text(
+        "import os, sys, time\nwith open('pids', 'a') as file:\n    file.write(f'{os.getpid()}\\n')\ntime.sleep(300)\n"
+    )
+    (folder / "pids").touch()
+    command = [sys.executable, "-m", "mctsvs", "run", "--space", "space.toml", "--method", "random"]
+    command += ["--command", f"{sys.executable} hang.py {{a}} {{b}} {{kind}}", "--study", "s.db", "--workers", "2"]
+    command += ["--budget", "2", "--timeout", "2" if how == "time-out" else "200"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        if how != "time-out":
+            until(lambda: len((folder / "pids").read_text().splitlines()) == 2)
+            process.send_signal(signal.SIGINT if how == "Ctrl-C" else signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
+    assert process.returncode == {"time-out": 1, "Ctrl-C": 130, "kill": -signal.SIGKILL}[how], errors
+    pids = [int(line) for line in (folder / "pids").read_text().splitlines()]
+    until(lambda: not any(runs(pid) for pid in pids))
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for it, a minute at most."""
+    last = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < last
+        time.sleep(0.05)
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")  # one that has ended stays listed until somebody asks for its status
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 @pytest.mark.parametrize(
@@ -137,6 +188,7 @@ def test_ctrl_c_gives_the_best_so_far(folder: Path) -> None:
         (["--command", "echo {a} {b}", "--space", "space.toml"], "never uses 'kind'"),
         (["--command", "echo {a} {b} {kind}", "--space", "space.toml", "--timeout", "0"], "time-out of 0"),
         (["--command", "echo {a} {b} {kind}", "--space", "space.toml", "--direction", "up"], "invalid choice: 'up'"),
+        (["mine.py:f", "--space", "space.toml", "--json", "."], "cannot write '.': it is a folder"),
         (["--command", "./simulate {a} {b} {kind}", "--space", "space.toml"], "cannot run './simulate'"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from mctsvs import Study
 from mctsvs.cli import main
+from mctsvs.problems import data
 
 
 def arguments(path: Path, *more: str) -> list[str]:
@@ -54,6 +56,34 @@ def test_workers_give_the_run_of_their_batch(tmp_path: Path) -> None:
     assert trials(tmp_path / "a") == trials(tmp_path / "b")
     assert main(arguments(tmp_path / "c", "--budget", "20", "--workers", "2", "--asynchronous")) == 0
     assert len(trials(tmp_path / "c")) == 20
+
+
+def test_a_study_of_measured_data_finds_it_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, path = tmp_path / "data" / "nasbench_macro", tmp_path / "s.db"
+    folder.mkdir(parents=True)
+    np.savez(folder / "nasbench_macro.npz", mean_acc=np.linspace(50, 90, 3**8))
+    checksum = hashlib.sha256((folder / "nasbench_macro.npz").read_bytes()).hexdigest()
+    (folder / "SHA256SUMS").write_text(f"{checksum}  nasbench_macro.npz\n")
+    monkeypatch.setenv("MCTSVS_DATA", "")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("MCTSVS_DATA_CHOSEN", "")
+    there = ["--data", str(tmp_path / "data")]
+    assert main(["run", "NASBenchMacro", "--method", "random", "--budget", "3", "--study", str(path), *there]) == 0
+    assert main(["resume", str(path), "--budget", "5", *there]) == 0
+    data.set_directory(None)
+    data.forget()
+    capsys.readouterr()
+    assert main(["resume", str(path), "--budget", "6"]) == 2
+    assert "the data set 'nasbench_macro' is not in" in capsys.readouterr().err
+    assert main(["show", str(path)]) == 0, "what was measured can be seen without the data"
+    shown = capsys.readouterr()
+    assert "evaluations     5" in shown.out
+    assert "the data set 'nasbench_macro' is not in" in shown.err
+    assert main(["show", str(path), *there]) == 0
+    assert "(optimum 0.9)" in capsys.readouterr().out
+    data.forget()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

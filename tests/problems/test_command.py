@@ -112,6 +112,12 @@ def test_the_last_number_counts(output: str, value: float) -> None:
     assert last_number(output) == value
 
 
+def test_long_rows_of_digits_take_no_time() -> None:
+    assert last_number("1" * 1_000_000 + "x 4") == 4.0  # all ways to split them would take days
+    with pytest.raises(EvaluationFailed, match=r"^printed 1{200} as its last number$"):
+        last_number("1" * 5000)
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
 def test_numbers_survive_printing(value: float, before: int) -> None:
     assert last_number(f"step {before}\nvalue {value}\n") == value
@@ -136,6 +142,20 @@ def test_numbers_survive_printing(value: float, before: int) -> None:
 def test_a_bad_command_is_one_sentence(template: str, words: str) -> None:
     with pytest.raises(InputError) as error:
         Command.parse(template, AB)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("choices", "template", "words"),
+    [
+        (["a", "b\0c"], "echo {k}", "has a null character"),
+        (["a", 2], "echo {k:s}", "2 cannot be written as {:s}"),
+    ],
+)
+def test_every_choice_is_tried_before_the_run(choices: list[object], template: str, words: str) -> None:
+    file = parse_space({"k": {"choices": choices}})
+    with pytest.raises(InputError) as error:
+        Command.parse(template, file)
     assert words in str(error.value)
 
 

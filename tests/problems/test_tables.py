@@ -264,6 +264,9 @@ def test_the_documented_way_to_add_a_problem(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(problems, "FAMILIES", [*problems.FAMILIES, *scope["FAMILIES"]])
     problem = make("sphere_20")
     assert (problem.name, problem.dimension, problem(np.ones(20))) == ("Sphere_20", 20, -20.0)
+    assert make("Sphere_20", noise=1.0)(np.ones(20)) != -20.0
+    with pytest.raises(InputError, match="Sphere_20 cannot be varied by shuffle"):
+        make("Sphere_20", shuffle=True)
 
 
 def test_the_documentation_names_every_problem() -> None:

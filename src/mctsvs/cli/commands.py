@@ -134,19 +134,22 @@ def run_problem(arguments: argparse.Namespace) -> int:
     if arguments.json is not None and not arguments.json.parent.is_dir():
         folder = str(arguments.json.parent)
         raise InputError(f"cannot write {str(arguments.json)!r}: the folder {folder!r} does not exist")
+    if arguments.json is not None and arguments.json.is_dir():
+        raise InputError(f"cannot write {str(arguments.json)!r}: it is a folder, give the name of a file in it")
     console = Console(stderr=True)
 
     def go(progress: Callable[[Optimizer, Trial], object] | None) -> Record:
-        return run(
-            problem,
-            arguments.method,
-            budget=arguments.budget,
-            seed=arguments.seed,
-            options=options(arguments.set),
-            variation=variation,
-            faithful=arguments.paper,
-            progress=progress,
-        )
+        with study.polite_end():
+            return run(
+                problem,
+                arguments.method,
+                budget=arguments.budget,
+                seed=arguments.seed,
+                options=options(arguments.set),
+                variation=variation,
+                faithful=arguments.paper,
+                progress=progress,
+            )
 
     try:
         if arguments.quiet or not console.is_terminal:
@@ -202,7 +205,8 @@ def summarise(problem: problems.Problem, record: Record) -> None:
         marked = [f"{name}*" if name in truth else name for name in found]
         rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
     if record.best_params:
-        shown = found if len(record.best_params) > SHOWN else list(record.best_params)
+        names = list(record.best_params)
+        shown = (found or names[:SHOWN]) if len(names) > SHOWN else names
         more = len(record.best_params) - len(shown)
         values = "  ".join(f"{name}={_short(record.best_params[name])}" for name in shown)
         rows.append(("best point", values + (f"  and {more} more (--json FILE has all)" if more else "")))

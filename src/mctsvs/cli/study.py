@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mctsvs import problems
 from mctsvs.common import InputError
 from mctsvs.optimizer import Trial
+from mctsvs.problems import data
 from mctsvs.space import Categorical, Space
 from mctsvs.study import Study, StudyError
 
@@ -42,11 +43,13 @@ def add_commands(commands: Any) -> None:
     command.add_argument("study", type=Path, metavar="FILE")
     command.add_argument("--budget", type=int, metavar="N", help="evaluations in all; default: as before")
     _add_worker_arguments(command)
+    _add_data_argument(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=resume)
 
     command = commands.add_parser("show", help="show a study", description="Show a study, also while it is running.")
     command.add_argument("study", type=Path, metavar="FILE")
+    _add_data_argument(command)
     command.set_defaults(command=show)
 
     command = commands.add_parser("export", help="write a study's trials as a table", description="Write the trials.")
@@ -60,6 +63,10 @@ def add_commands(commands: Any) -> None:
     command.add_argument("study", type=Path, metavar="FILE")
     command.add_argument("new", type=Path, metavar="NEW", help="the study to write")
     command.set_defaults(command=rescue)
+
+
+def _add_data_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
 
 
 def _add_worker_arguments(group: Any) -> None:
@@ -149,6 +156,7 @@ def resume(arguments: argparse.Namespace) -> int:
     """`mctsvs resume FILE`: as the study was run last, unless told otherwise."""
     if not arguments.study.exists():
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
+    _look_in(arguments.data)
     with Study(arguments.study) as study:
         note = study.notes.get("command")
         if note is None or note["problem"] is None:
@@ -182,7 +190,7 @@ def _go(
     study: Study, objective: Objective, problem: problems.Problem, arguments: argparse.Namespace, again: str
 ) -> int:
     try:
-        with _signals(), _executor(arguments) as executor, _progress(study, problem, arguments) as callback:
+        with polite_end(), _executor(arguments) as executor, _progress(study, problem, arguments) as callback:
             study.optimize(
                 objective,
                 arguments.budget,
@@ -197,12 +205,17 @@ def _go(
         done = str(stopped).partition("; the same call")[0] or "stopped"
         print(f"mctsvs: {done}\nmctsvs: go on with: {again}", file=sys.stderr)
         return 130
+    except StudyError as error:
+        if study.has_best or not study.evaluated:
+            raise
+        print(f"mctsvs: {error}", file=sys.stderr)  # no result, but nothing wrong with the input: as without a study
+        return 1
     summarise(study, problem)
     return 0
 
 
 @contextmanager
-def _signals() -> Iterator[None]:
+def polite_end() -> Iterator[None]:
     """A polite end, as batch systems send it, is as good as Ctrl-C."""
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -282,7 +295,7 @@ def summarise(study: Study, problem: problems.Problem | None) -> None:
         truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
         marked = [f"{name}*" if name in truth else name for name in found]
         rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
-        shown = list(study.best.params) if len(study.space) <= SHOWN else found
+        shown = list(study.best.params) if len(study.space) <= SHOWN else found or list(study.best.params)[:SHOWN]
         params = study.best.params
         rows.append(("best point", "  ".join(f"{name}={_short(params[name])}" for name in shown)))
     for label, text in rows:
@@ -293,11 +306,24 @@ def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def _look_in(directory: str | None) -> None:
+    if directory is not None:
+        data.set_directory(directory)
+
+
 def show(arguments: argparse.Namespace) -> int:
-    """`mctsvs show FILE`."""
+    """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
+    _look_in(arguments.data)
     with Study(arguments.study, readonly=True) as study:
         note = study.notes.get("command") or {"problem": None}
-        problem = None if note["problem"] is None else _problem(study, note)
+        problem = None
+        if note["problem"] is not None:
+            try:
+                problem = _problem(study, note)
+            except StudyError:
+                raise
+            except InputError as error:
+                print(f"mctsvs: {error}", file=sys.stderr)
         summarise(study, problem)
         if "budget" in note and study.evaluated < note["budget"]:
             print(f"{'to do':<16}{note['budget'] - study.evaluated} of {note['budget']} evaluations")

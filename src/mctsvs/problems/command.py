@@ -23,12 +23,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mctsvs.common import Array, InputError
 from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.problems.space_file import SpaceFile
+from mctsvs.space import Categorical
 
 NUMBER = re.compile(
-    r"(?<![\w.+-])[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
+    r"(?<![\w.+-])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
 )
 LONGEST = 200  # characters of a program's own message that are kept
 
@@ -76,11 +79,20 @@ class Command:
                 f"the command never uses {_some(missing)}: write {{{missing[0]}}} where the value belongs, "
                 "or take the variable out of the space"
             )
-        self.arguments(self.file.bounds[:, 0])  # a bad format is said now
+        self._check_arguments()
         program = self.pieces[0].format()
         if shutil.which(program) is None:
             wrong = "is not executable" if os.path.isfile(program) else "is not there"
             raise InputError(f"cannot run {program!r}: the program {wrong}")
+
+    def _check_arguments(self) -> None:
+        """What cannot be written is said now, not in the middle of a run: each choice is tried once."""
+        lowest, highest = self.file.bounds.T
+        category = [isinstance(variable, Categorical) for variable in self.file.variables.values()]
+        for choice in range(int(highest[category].max(initial=0)) + 1):
+            for argument in self.arguments(np.where(category, np.minimum(choice, highest), lowest)):
+                if "\0" in argument:
+                    raise InputError(f"{argument!r} cannot be an argument of a program: it has a null character")
 
     def _single(self) -> list[str]:
         members = {member for group in self.file.groups.values() for member in group}
@@ -210,5 +222,5 @@ def last_number(output: str) -> float:
         raise EvaluationFailed(f"printed no number{_last_line(output)}")
     value = float(found[-1])
     if not math.isfinite(value):
-        raise EvaluationFailed(f"printed {found[-1]} as its last number")
+        raise EvaluationFailed(f"printed {found[-1]:.{LONGEST}} as its last number")
     return value

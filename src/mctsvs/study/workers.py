@@ -5,6 +5,7 @@ All have `size`, the number of evaluations at once, and `submit(argument)`, whos
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
 import os
@@ -19,12 +20,14 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from multiprocessing.connection import Connection, wait
+from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from mctsvs.common import InputError
 from mctsvs.optimizer import as_value
 
 LONGEST = 500  # characters of a message
+PATIENCE = 1.0  # seconds that a process has to end what it has started itself
 
 
 class Outcome(NamedTuple):
@@ -33,6 +36,10 @@ class Outcome(NamedTuple):
     value: float  # NaN: it failed
     message: str  # why
     seconds: float  # it took
+
+
+class HungUp(BaseException):
+    """Raised in an evaluation that is to end; nothing that a function usually catches."""
 
 
 class WorkerLost(Exception):
@@ -140,8 +147,7 @@ class Processes:
         """End all processes, whatever they are doing."""
         with self.starting:
             self.dismissed = True
-            for process, _ in self.running:
-                process.kill()
+            _end([process for process, _ in self.running])
         for _ in self.threads:
             self.tasks.put(None)
         for thread in self.threads:
@@ -162,7 +168,7 @@ class Processes:
 
     def _replace(self, i: int) -> None:
         process, connection = self.running[i]
-        process.kill()
+        _end([process])
         process.join()
         with self.starting:
             if not self.dismissed:
@@ -199,16 +205,44 @@ class Processes:
 def _work(f: Callable[[Any], Any], connection: Connection) -> None:
     """A process: evaluate what comes, until the parent has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
+        if os.name == "posix":
+            signal.signal(signal.SIGHUP, _hang_up)
+        threading.Thread(target=_end_with_parent, daemon=True).start()
         while True:
             connection.send(evaluate(f, connection.recv()))
-    except (EOFError, OSError):
+    except (EOFError, OSError, HungUp):
         os._exit(0)
+
+
+def _hang_up(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # once is enough
+    raise HungUp
+
+
+def _end(processes: list[Any]) -> None:
+    """End them: first with a word, on which `HungUp` is raised in the function, then by force.
+
+    A function that has started a program so has the time to end it.
+    """
+    if os.name == "posix":
+        for process in processes:
+            if process.is_alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGHUP)
+        alive = {process.sentinel for process in processes}
+        last = time.monotonic() + PATIENCE
+        while alive and (ended := wait(alive, max(0.0, last - time.monotonic()))):
+            alive -= set(ended)
+    for process in processes:
+        process.kill()
 
 
 def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
+    if os.name == "posix":
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGHUP)
+        time.sleep(PATIENCE)
     os._exit(1)
