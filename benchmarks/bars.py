@@ -82,10 +82,12 @@ def table(rows: list[dict[str, Any]]) -> str:
                 best = np.array([row["best"] for row in group])
                 error = best.std(ddof=1) / np.sqrt(len(best)) if len(best) > 1 else float("nan")
                 at100, at200 = (np.mean([row["at"][n] for row in group]) for n in ("100", "200"))
-                share, seconds = (np.mean([row[key] for row in group]) for key in ("recall", "seconds"))
+                seconds = np.mean([row["seconds"] for row in group])
+                shares = [row["recall"] for row in group if row["recall"] is not None]  # None: it selects no variables
+                share = f"{np.mean(shares):.3f}" if shares else ""
                 lines.append(
                     f"| {problem} | {case} | {len(best)} | {best.mean():.3f} ± {error:.3f} | {best.min():.3f} "
-                    f"| {at100:.2f} | {at200:.2f} | {share:.3f} | {seconds:.1f} |"
+                    f"| {at100:.2f} | {at200:.2f} | {share} | {seconds:.1f} |"
                 )
     return "\n".join(lines)
 

@@ -2,7 +2,8 @@
 
     python benchmarks/times.py [--seeds 3] [--methods NAME ...] [--slow] [--results results/times.jsonl]
 
-Processor time of asking and telling only, one thread, one method after the other. `--slow` adds those that take many minutes.
+Processor time of asking and telling only, one thread, one method after the other. `--slow` adds those that take many
+minutes.
 Every finished run is stored at once; running the command again goes on where it stopped.
 """
 
