@@ -129,6 +129,20 @@ def test_bad_input_is_one_sentence(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["dask", "ray"])
+def test_a_strangers_file_connects_to_no_cluster(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.db"
+    assert main(arguments(path, "--budget", "5")) == 0
+    with Study(path) as study:
+        study.note("command", {**study.notes["command"], name: "tcp://stranger:8786", "budget": 8})
+    assert main(["resume", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert f"if you trust it add --{name} tcp://stranger:8786" in said
+    assert said.count("\n") == 1
+    assert main(["resume", str(path), "--workers", "1"]) == 0
+    assert len(trials(path)) == 8
+
+
 def test_other_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "text.db"
     text.write_text("no study")

@@ -107,6 +107,50 @@ def test_failures_do_not_stop_it() -> None:
     assert opt.best.value == pytest.approx(0.0, abs=0.05)
 
 
+def test_points_from_elsewhere_answer_questions() -> None:
+    """A run that begins with the evaluations of another one repeats no replicate, probe, test or audit of it."""
+    before = search(sparse, 100, 80, 1)
+    assert engine(before).phase == "found"
+    after = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=2)
+    for trial in before.trials:
+        after.add(trial.x, trial.value)
+    (trial,) = after.ask()
+    assert engine(after).found.tolist() == [3, 50, 77]
+    assert set(trial.variables) <= {3, 50, 77}
+    assert engine(after).phase == "found"
+
+
+def test_noise_elsewhere_is_noticed() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 20, direction="maximize", method="mcts-vs", seed=2)
+    x = np.full(20, 0.4)
+    opt.add(x, 1.0)
+    opt.add(x, 1.1)
+    assert engine(opt).phase == "full"
+
+
+def test_many_points_from_elsewhere_are_read_quickly() -> None:
+    """Random categories differ in half of the variables from any incumbent: no tests, though values are often equal."""
+    rng = np.random.default_rng(0)
+    opt = Optimizer({f"c{i}": Categorical(["a", "b"]) for i in range(100)}, method="mcts-vs", seed=0)
+    for _ in range(500):
+        point = {f"c{i}": "ab"[int(bit)] for i, bit in enumerate(rng.random(100) < 0.5)}
+        opt.add(point, sum(point[f"c{i}"] == "a" for i in range(8)))
+    assert not engine(opt).evidence.rejected[:8].any()
+    assert engine(opt).evidence.tests < 50
+
+
+def test_failed_audits_do_not_keep_it_from_new_epochs() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=1)
+    failed = 0
+    for _ in range(90):
+        (trial,) = opt.ask()
+        audit = engine(opt).phase == "audit" and len(trial.variables) > 50
+        failed += audit
+        opt.tell(trial, None if audit else sparse(trial.x))
+    assert failed == 3
+    assert engine(opt).phase == "found"
+
+
 @pytest.mark.slow
 def test_hartmann_among_five_hundred() -> None:
     """Within 120 evaluations at the optimum (3.32237) or its second best peak (3.203); the seeds are fixed."""

@@ -64,6 +64,17 @@ def test_the_same_seed_gives_the_same_trials() -> None:
     assert runs[0] == runs[1]
 
 
+def test_workers_that_come_and_go_carry_on_each_others_search() -> None:
+    """Every worker makes five trials and ends: what the ones before it found out is not asked again."""
+    study = optuna.create_study()
+    for worker in range(18):
+        study.sampler = MCTSVSSampler(seed=worker)
+        study.optimize(lambda t: sum((t.suggest_float(f"x{i}", 0, 1) - 0.3) ** 2 * (i < 2) for i in range(40)), 5)
+    points = {tuple(trial.params.values()) for trial in study.trials}
+    assert len(points) >= 88  # one replicate of the incumbent in all, not one for each worker
+    assert study.best_value < 0.01
+
+
 def test_maximises_and_survives_failures_and_pruning() -> None:
     def objective(trial: Any) -> float:
         x = trial.suggest_float("x", 0, 1)

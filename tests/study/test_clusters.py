@@ -22,6 +22,10 @@ def objective(x: Array) -> float:
     return float(((x[:3] - 0.3) ** 2).sum())
 
 
+def unrepeatable(x: Array) -> float:
+    return float(time.time_ns() % 10**12)
+
+
 def fatal_once(folder: Path) -> Callable[[Array], float]:
     """The process that evaluates the sixth point is killed, the first time."""
 
@@ -74,6 +78,10 @@ def test_dask(tmp_path: Path) -> None:
             with Study(tmp_path / "d.db", BOX, method="mcts-vs-rs") as study:
                 study.optimize(objective, 3, executor=executor)  # it knows how many workers there are
                 assert len({entry.call for entry in study._journal.entries() if entry.kind == "ask"}) == 2
+            with Study(tmp_path / "e.db", BOX, method="mcts-vs-rs") as study:
+                study.enqueue([[0.5] * 12] * 4)
+                study.optimize(unrepeatable, 4, executor=client.get_executor(), workers=4)
+                assert len({t.value for t in study.trials}) == 4, "Dask must not take equal points for one"
         finally:
             client.close()
     with pytest.raises(InputError, match="cannot reach the Dask scheduler"):

@@ -94,6 +94,42 @@ def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monke
         assert str(reader.tree) == str(opt.tree)
 
 
+@pytest.mark.parametrize("thinking", [0.0, math.inf])
+def test_the_default_method_resumes_in_all_its_phases(
+    thinking: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the design to a new epoch, with questions open, failures, and points from elsewhere."""
+    monkeypatch.setattr(module, "LEAST_THINKING", thinking)
+    opt, path = Optimizer([(0.0, 1.0)] * 40, seed=5), tmp_path / "study.db"
+    study = Study(path, [(0.0, 1.0)] * 40, seed=5)
+    phases: set[str] = set()
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        opt.ask(2)
+        study.ask(2)
+        if i % 11 == 7:
+            point = np.array(opt.best.unit)
+            point[rng.integers(40, size=3)] = rng.random()
+            opt.enqueue([point])
+            study.enqueue([point])
+        if i % 6 == 5:
+            drop(study)
+            study = Study(path)
+        for number in rng.permutation([t.number for t in opt.pending])[: 3 if i % 2 else 1]:
+            x = opt.trials[number].x
+            value = None if i % 13 == 6 else float((x[3] - 0.2) ** 2 + (x[17] - 0.6) ** 2)
+            opt.tell(int(number), value)
+            study.tell(int(number), value)
+        phases.add(opt._engine.state()["phase"])
+        assert picture(study.trials) == picture(opt.trials)
+    assert {"design", "probe", "tests", "found"} <= phases
+    drop(study)
+    study = Study(path)
+    assert picture(study.ask(3)) == picture(opt.ask(3))
+    assert study.importance() == opt.importance()
+    study.close()
+
+
 STEPS = ["ask", "ask three", "tell first", "tell last", "fail", "enqueue", "import", "close", "crash"]
 
 
@@ -320,6 +356,11 @@ def test_importing_from_optuna(tmp_path: Path) -> None:
         assert study.import_points(theirs) == 9  # the one that failed had no point
         assert study.best.value == theirs.best_value
     with Study(tmp_path / "t.db", space, direction="maximize") as study, pytest.raises(InputError, match="minimize"):
+        study.import_points(theirs)
+    with (
+        Study(tmp_path / "u.db", {**space, "y": Float(0, 1)}) as study,
+        pytest.raises(InputError, match="parameter 'y'"),
+    ):
         study.import_points(theirs)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +140,7 @@ def run(
         kept = ("workers", "dask", "ray", "asynchronous", "timeout", "max_failures", "budget")
         note = {"problem": named, "variation": dict(variation), **{name: getattr(arguments, name) for name in kept}}
         study.note("command", note)
-        again = f"mctsvs resume {study.path}" if named else "the same command"
+        again = _resuming(study, arguments) if named else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
 
@@ -170,12 +171,26 @@ def resume(arguments: argparse.Namespace) -> int:
             if getattr(arguments, name) is None:
                 setattr(arguments, name, note[name])
         if not elsewhere:
-            for name in ("workers", "dask", "ray"):
-                setattr(arguments, name, note[name])
+            for name in ("dask", "ray"):
+                # a cluster sends code to whoever connects to it, so an address in a file is not followed unasked
+                if note[name]:
+                    raise StudyError(
+                        f"the study {str(study.path)!r} was run on the cluster {note[name]}: if you trust it add "
+                        f"--{name} {shlex.quote(str(note[name]))}, or --workers N to go on here"
+                    )
+            arguments.workers, arguments.ray = note["workers"], note["ray"]
             arguments.asynchronous |= note["asynchronous"]
         study.note("command", {**note, "budget": arguments.budget})
-        again = f"mctsvs resume {study.path}"
+        again = _resuming(study, arguments)
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
+
+
+def _resuming(study: Study, arguments: argparse.Namespace) -> str:
+    """The command that goes on."""
+    cluster = [
+        f"--{name} {shlex.quote(getattr(arguments, name))}" for name in ("dask", "ray") if getattr(arguments, name)
+    ]
+    return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *cluster])
 
 
 def _problem(study: Study, note: Mapping[str, Any]) -> problems.Problem:

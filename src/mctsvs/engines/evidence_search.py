@@ -141,6 +141,8 @@ class EvidenceSearch(HistoryEngine):
         if self.phase == "audit" and self.audits < AUDITS:
             self.audits += 1
             return self._change(np.flatnonzero(self.evidence.rejected), "audit")
+        if self.phase == "audit" and not any(question.kind == "audit" for question in self.open.values()):
+            self.phase = "found"
         if self.phase in ("audit", "found"):
             return self._step(waiting)
         return self._all(waiting)
@@ -247,6 +249,8 @@ class EvidenceSearch(HistoryEngine):
         super().absorb(batch)
         for observation in batch:
             question = self.open.pop(observation.iteration, Question("foreign"))
+            if not observation.proposed and np.isfinite(observation.y):
+                self._learn_from_elsewhere(observation)
             self._answer(question, observation)
 
     def _answer(self, question: Question, observation: Observation) -> None:
@@ -265,8 +269,6 @@ class EvidenceSearch(HistoryEngine):
             elif kind == "audit":
                 if differs:
                     self._enter_full()
-                elif self.audits == AUDITS and not any(q.kind == "audit" for q in self.open.values()):
-                    self.phase = "found" if self.phase == "audit" else self.phase
             elif len(changed):
                 self.evidence.add(changed, y - question.level, hit=differs)
                 if kind == "probe":
@@ -281,6 +283,32 @@ class EvidenceSearch(HistoryEngine):
             self.incumbent, self.level = np.array(observation.x), y
         if self.phase == "probe" and self.count.decided:
             self._decide()
+
+    def _learn_from_elsewhere(self, observation: Observation) -> None:
+        """A point of another worker or an earlier run, beside the incumbent: the same answer as to a question of ours.
+
+        So a worker that begins late, or again, asks nothing that is known.
+        """
+        if self.incumbent is None or not np.isfinite(self.level) or self.phase == "full":
+            return
+        evidence, changed = self.evidence, self._changed_variables(observation.x, self.incumbent)
+        differs = abs(observation.y - self.level) > self._tolerance
+        if len(changed) == 0:
+            if differs:
+                self._enter_full()
+            elif self.phase in ("design", "replicate") and len(self.history) + len(self.history.failures) > DESIGN:
+                self.phase = "probe" if self.parts.tests else "full"
+        elif evidence.rejected[changed].all():
+            if differs:
+                self._enter_full()
+            elif self.audits < AUDITS and 2 * len(changed) > evidence.rejected.sum():
+                self.audits += 1
+        elif evidence.tests <= GIVE_UP and evidence.would_test(changed):
+            if not evidence.moved[changed].any():
+                self.count.add(len(changed), hit=differs)
+            evidence.add(changed, observation.y - self.level, hit=differs)
+            if self.phase == "tests":
+                evidence.learn_prior()
 
     @property
     def _tolerance(self) -> float:

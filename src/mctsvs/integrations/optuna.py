@@ -5,9 +5,9 @@
 
 The parameters that every trial so far has had are moved by the method; others, such as those of a branch, by an
 independent sampler. Any number of processes may work on one storage: before each point the sampler reads the trials
-that were finished since, whoever ran them, so the shared history is each worker's history. Which variables a trial was
-made by moving is kept in its system attributes, from which every worker's variable score is computed; the tree over
-groups of variables is each worker's own, grown by its own choices.
+that were finished since, whoever ran them, so the shared history is each worker's history. `mcts-vs` takes from it what
+others' tests have shown. Which variables a trial was made by moving is kept in its system attributes, from which the
+variable score of `mcts-vs-bo` and its kin is computed; their tree is each worker's own, grown by its own choices.
 """
 
 from __future__ import annotations

@@ -77,6 +77,14 @@ class Evidence:
             self.hits = [known for known in self.hits if len(known)]
         self._propagate()
 
+    def would_test(self, group: Indices) -> bool:
+        """Whether a change of this group, not chosen here, is a fair test: none of it found, and no hit all but sure.
+
+        A sure hit is no news, and equal values in spite of it are chance: changes that cancel.
+        """
+        probability = self.probability[group]
+        return not (probability > FOUND).any() and float(np.log1p(-probability).sum()) > np.log(1.0 - FOUND)
+
     def reopen(self, group: Indices) -> None:
         """These variables were rejected too early: they have acted after all."""
         self.rejected[group] = False

@@ -186,7 +186,8 @@ def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
     if len(study.directions) != 1:
         raise InputError(f"cannot import an Optuna study of {len(study.directions)} objectives: it must have one")
     _check_direction(study.direction.name.lower(), direction)
-    found = []
+    found: list[Row] = []
+    absent: set[str] = set()
     for trial in study.get_trials(deepcopy=False):
         finished = trial.state.name in ("COMPLETE", "FAIL")
         if finished and set(trial.params) >= set(space.names):
@@ -194,4 +195,8 @@ def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
             point = {name: trial.params[name] for name in space.names}
             message = "" if trial.state.name == "COMPLETE" else f"failed in Optuna trial {trial.number}"
             found.append((space.encode_params(point), as_value(value), message))
+        elif finished:
+            absent |= set(space.names) - set(trial.params) if trial.params else set()
+    if absent and not found:
+        raise InputError(f"no trial of the Optuna study has the parameter {min(absent)!r} and all others of the space")
     return found
