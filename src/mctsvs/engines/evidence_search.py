@@ -97,7 +97,7 @@ class EvidenceSearch(HistoryEngine):
         self.evidence = Evidence(n)
         self.count = ActiveCount(n)
         self.fresh: Indices = rng.permutation(n)  # variables not probed yet are those from `probed` on
-        self.probed = 0
+        self.designed = self.probed = 0
         self.steps = 0  # points that optimised the found variables
         self.audits = 0
         self.epoch = 0  # first row of the history that the model of the found variables sees
@@ -125,17 +125,18 @@ class EvidenceSearch(HistoryEngine):
 
     def _next(self, waiting: Array) -> tuple[Question, Array, Indices]:
         asked = len(self.history) + len(self.history.failures) + len(waiting)
-        wanted = FULL_DESIGN if self.phase == "full" else DESIGN
-        if self.incumbent is None or (asked < wanted and self.phase in ("design", "full")):
-            return self._design(asked)
+        if self.incumbent is None or (self.phase == "design" and asked < DESIGN):
+            return self._design()
+        if self.phase == "full" and self.designed < FULL_DESIGN and asked < 2 * FULL_DESIGN:
+            return self._design()  # probes around one point tell a model of all variables little
         if self.phase == "design":
             self.phase = "replicate"
         if self.phase == "replicate":
             if not any(question.kind == "replicate" for question in self.open.values()):
                 return Question("replicate", self.level, self.incumbent), self.incumbent.copy(), self.everything
-            return self._probe() or self._design(asked)  # its value is awaited: go on as if there were no noise
+            return self._probe() or self._design()  # its value is awaited: go on as if there were no noise
         if self.phase == "probe":
-            return self._probe() or self._design(asked)
+            return self._probe() or self._design()
         if self.phase == "tests":
             return self._test(waiting)
         if self.phase == "audit" and self.audits < AUDITS:
@@ -147,15 +148,13 @@ class EvidenceSearch(HistoryEngine):
             return self._step(waiting)
         return self._all(waiting)
 
-    def _design(self, asked: int) -> tuple[Question, Array, Indices]:
-        """The next point of the design, given how many points there are already."""
-        if asked >= FULL_DESIGN:
-            return Question("design"), self.rng.random(self.dimension), self.everything
-        return (
-            Question("design"),
-            quasi_random(FULL_DESIGN, self.dimension, self._design_generator())[asked],
-            self.everything,
-        )
+    def _design(self) -> tuple[Question, Array, Indices]:
+        at, self.designed = self.designed, self.designed + 1
+        if at < FULL_DESIGN:
+            x = quasi_random(FULL_DESIGN, self.dimension, self._design_generator())[at]
+        else:
+            x = self.rng.random(self.dimension)
+        return Question("design"), x, self.everything
 
     def _design_generator(self) -> np.random.Generator:
         """One quasi-random sequence for the whole run: its later points fit between the earlier ones."""
@@ -367,7 +366,7 @@ class EvidenceSearch(HistoryEngine):
             "evidence": self.evidence.state(),
             "count": self.count.state(),
             "fresh": self.fresh.copy(),
-            "counters": [self.probed, self.steps, self.audits, self.epoch, self.spent],
+            "counters": [self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent],
             "restart": [point.copy() for point in self.restart],
             "found": self.found.copy(),
             "optimiser": self.optimiser.state(),
@@ -383,7 +382,7 @@ class EvidenceSearch(HistoryEngine):
         self.evidence = Evidence.restore(state["evidence"])
         self.count = ActiveCount.restore(len(self.everything), state["count"])
         self.fresh = state["fresh"]
-        self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
+        self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
         self.restart, self.found, self.part = list(state["restart"]), state["found"], state["part"]
         self.optimiser = FoundVariables.restore(state["optimiser"], additive=self.parts.additive, local=self.parts.box)
         coordinates = np.arange(self.dimension) if self.part is None else self.part
