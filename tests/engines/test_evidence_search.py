@@ -151,6 +151,18 @@ def test_failed_audits_do_not_keep_it_from_new_epochs() -> None:
     assert engine(opt).phase == "found"
 
 
+@pytest.mark.parametrize("where", ["region", "anywhere"])
+def test_failures_do_not_wall_off_the_optimum(where: str) -> None:
+    """Failures that have nothing to do with the found variables must not spoil their model."""
+    rng = np.random.default_rng(1)
+    opt = Optimizer([(0.0, 1.0)] * 60, direction="minimize", method="mcts-vs", seed=3)
+    for _ in range(150):
+        (trial,) = opt.ask()
+        fails = not 0.35 < trial.x[11] < 0.55 if where == "region" else rng.random() < 0.1
+        opt.tell(trial, None if fails else float(((trial.x[[5, 20, 33]] - [0.3, 0.6, 0.8]) ** 2).sum()))
+    assert opt.best.value == pytest.approx(0.0, abs=1e-3)
+
+
 @pytest.mark.slow
 def test_hartmann_among_five_hundred() -> None:
     """Within 120 evaluations at the optimum (3.32237) or its second best peak (3.203); the seeds are fixed."""

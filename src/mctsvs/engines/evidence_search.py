@@ -212,8 +212,11 @@ class EvidenceSearch(HistoryEngine):
         if len(y) < 2:  # the first points of an epoch are still awaited
             x[moved] = self.rng.random(len(moved))
             return Question("epoch", self.level), x, self.found
-        avoid = np.array([*self.history.failures, *waiting]).reshape(-1, self.dimension)[:, moved]
-        point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, avoid, self.rng)
+        # failures elsewhere may be the doing of the other variables
+        failures = np.array(self.history.failures).reshape(-1, self.dimension)
+        alike = np.abs(np.delete(failures, moved, axis=1) - np.delete(x, moved)).max(axis=1, initial=0.0) <= 1e-9
+        failed = failures[alike][:, moved]
+        point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, waiting[:, moved], failed, self.rng)
         self.spent = self.spent + 1 if promise < HOPELESS else 0
         if self.parts.epochs and self.spent >= 2 and len(y) >= 4 * len(moved) + 20 and self.phase == "found":
             self._new_epoch(len(moved))

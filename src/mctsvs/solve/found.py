@@ -65,17 +65,29 @@ class FoundVariables:
         self.theta, self.fitted, self.searched, self.pairs = None, -1, -1, []
 
     def propose(
-        self, X: Array, y: Array, incumbent: Array, level: float, avoid: Array, rng: np.random.Generator
+        self,
+        X: Array,
+        y: Array,
+        incumbent: Array,
+        level: float,
+        waiting: Array,
+        failed: Array,
+        rng: np.random.Generator,
     ) -> tuple[Array, float, bool]:
         """The next point, its log EI, and whether it lies in the box.
 
-        X (n, d), y (n,) data; `incumbent` (d,) with value `level`; avoid (a, d) points not to be proposed again.
+        X (n, d), y (n,) data; `incumbent` (d,) with value `level`; points (p, d) that wait for their value or failed.
         """
         d = X.shape[1]
         posterior, best = self._posterior(X, y, incumbent, level)
+        avoid = np.concatenate([waiting, failed])
         if len(avoid):
-            lie = float(posterior.y.min())
-            posterior = posterior.extended(avoid, np.append(posterior.y, np.full(len(avoid), lie)))
+            # What the model expects there: enough not to ask again. A failure among failures is a bad place, one among
+            # successes an accident; taking that for bad as well would wall off a good point.
+            expected, _ = posterior.predict(avoid)
+            bad = np.append(np.zeros(len(waiting)), failure_share(failed, X))
+            lies = (1.0 - bad) * expected + bad * float(posterior.y.min())
+            posterior = posterior.extended(avoid, np.append(posterior.y, lies))
         low, high = np.zeros(d), np.ones(d)
         way = rng.random()
         local = self.local and 1 / 3 <= way < 2 / 3
@@ -154,3 +166,15 @@ class FoundVariables:
     def restore(cls, state: State, *, additive: bool = True, local: bool = True) -> FoundVariables:
         pairs = [(pair[0], pair[1]) for pair in state["pairs"]]
         return cls(additive, local, state["theta"], state["fitted"], state["searched"], pairs, Box(*state["box"]))
+
+
+def failure_share(failed: Array, X: Array, neighbours: int = 5) -> Array:
+    """(f,) the share of failures among the evaluations nearest to each failed point; X (n, d) those that succeeded."""
+    if len(failed) == 0:
+        return np.zeros(0)
+    others = np.concatenate([X, failed])
+    distance = ((failed[:, None] - others) ** 2).sum(axis=-1)
+    distance[np.arange(len(failed)), len(X) + np.arange(len(failed))] = np.inf  # itself
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, : min(neighbours, len(others) - 1)]
+    share: Array = (nearest >= len(X)).mean(axis=1)
+    return share
