@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from mctsvs.common import InputError
 from mctsvs.problems import data
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
@@ -23,14 +22,13 @@ def data_directory() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def need() -> Callable[[str], Path]:
-    """The folder of a data set; the test is skipped where there is none."""
+@pytest.fixture(scope="session")
+def need(data_directory: None) -> Callable[[str], Path]:
+    """The folder of a data set; the test is skipped where there is none, and only there."""
 
     def folder(dataset: str) -> Path:
-        try:
-            return data.folder(dataset)
-        except InputError as error:
-            pytest.skip(str(error))
+        if not any((place / dataset).is_dir() for place in data.directories()):
+            pytest.skip(f"the data set {dataset} is not here")
+        return data.folder(dataset)
 
     return folder

@@ -146,11 +146,8 @@ def test_points_that_lead_to_no_cell_within_the_limit(need: Need) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["uniform", "sparse", "tied"]))
-def test_a_value_is_that_of_the_definition(seed: int, kind: str) -> None:
-    try:
-        data.folder("nasbench101")
-    except ValueError as error:
-        pytest.skip(str(error))
+def test_a_value_is_that_of_the_definition(need: Need, seed: int, kind: str) -> None:
+    need("nasbench101")
     rng = np.random.default_rng(seed)
     x = rng.random(36)
     if kind == "sparse":

@@ -33,6 +33,12 @@ class HistoryEngine:
         """All variables."""
         return np.arange(len(self.offsets) - 1)
 
+    def _coordinates(self, variables: Indices) -> Indices:
+        """Of the unit cube, in the order of the variables."""
+        if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
+            return variables
+        return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
+
     def absorb(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
             self.history.add(observation.x, observation.y)

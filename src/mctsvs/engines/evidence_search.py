@@ -181,7 +181,7 @@ class EvidenceSearch(HistoryEngine):
         evidence = self.evidence
         self._take_found()
         if evidence.undecided >= SETTLED and evidence.tests > GIVE_UP:
-            self._enter_full()
+            self.phase = "full"
             return self._all(waiting)
         if evidence.undecided < SETTLED:
             self.phase = "audit" if evidence.rejected.any() and self.parts.audit else "found"
@@ -259,7 +259,7 @@ class EvidenceSearch(HistoryEngine):
         y, kind = observation.y, question.kind
         if not np.isfinite(y):
             if kind == "replicate":  # an incumbent that may fail is noise of another kind
-                self._enter_full()
+                self.phase = "full"
             return
         if question.base is not None:
             changed = self._changed_variables(observation.x, question.base)
@@ -267,10 +267,10 @@ class EvidenceSearch(HistoryEngine):
             if kind == "replicate":
                 self.phase = "probe"
                 if differs or not self.parts.tests:
-                    self._enter_full()
+                    self.phase = "full"
             elif kind == "audit":
                 if differs:
-                    self._enter_full()
+                    self.phase = "full"
             elif len(changed):
                 self.evidence.add(changed, y - question.level, hit=differs)
                 if kind == "probe":
@@ -297,12 +297,12 @@ class EvidenceSearch(HistoryEngine):
         differs = abs(observation.y - self.level) > self._tolerance
         if len(changed) == 0:
             if differs:
-                self._enter_full()
+                self.phase = "full"
             elif self.phase in ("design", "replicate") and len(self.history) + len(self.history.failures) > DESIGN:
                 self.phase = "probe" if self.parts.tests else "full"
         elif evidence.rejected[changed].all():
             if differs:
-                self._enter_full()
+                self.phase = "full"
             elif self.audits < AUDITS and 2 * len(changed) > evidence.rejected.sum():
                 self.audits += 1
         elif evidence.tests <= GIVE_UP and evidence.would_test(changed):
@@ -328,21 +328,13 @@ class EvidenceSearch(HistoryEngine):
             self.phase = "tests"
             self.evidence.expect(self.count.typical)
         else:
-            self._enter_full()
-
-    def _enter_full(self) -> None:
-        self.phase = "full"
+            self.phase = "full"
 
     def _take_found(self) -> None:
         found = self.evidence.found
         if not np.array_equal(found, self.found):
             self.found = found
             self.optimiser.forget()
-
-    def _coordinates(self, variables: Indices) -> Indices:
-        if len(self.owner) == len(self.offsets) - 1:
-            return variables
-        return np.flatnonzero(np.isin(self.owner, variables))
 
     # ------------------------------------------------------------------ explaining
 

@@ -79,11 +79,6 @@ class SubspaceEngine(HistoryEngine):
             points[:, moved] = values
         return [Proposal(x, variables, self.selector.iteration) for x in points]
 
-    def _coordinates(self, variables: Indices) -> Indices:
-        if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
-            return variables
-        return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
-
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
         for observation in batch:

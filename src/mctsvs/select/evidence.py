@@ -85,11 +85,6 @@ class Evidence:
         probability = self.probability[group]
         return not (probability > FOUND).any() and float(np.log1p(-probability).sum()) > np.log(1.0 - FOUND)
 
-    def reopen(self, group: Indices) -> None:
-        """These variables were rejected too early: they have acted after all."""
-        self.rejected[group] = False
-        self._propagate()
-
     def expect(self, active: float) -> None:
         """Set the prior to a number of active variables."""
         self.prior = float(np.clip(active / self.n_variables, self.least_prior, 0.5))
