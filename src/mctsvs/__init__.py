@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mctsvs.common import InputError
-    from mctsvs.optimizer import Optimizer, Result, Trial, maximize, minimize
+    from mctsvs.optimizer import Optimizer, Trial
+    from mctsvs.result import Result, maximize, minimize
     from mctsvs.space import Categorical, Float, Integer, Space
     from mctsvs.study import Study, StudyError
 
@@ -35,7 +36,8 @@ __all__ = [
 
 _HOMES = {
     "mctsvs.common": ("InputError",),
-    "mctsvs.optimizer": ("Optimizer", "Result", "Trial", "maximize", "minimize"),
+    "mctsvs.optimizer": ("Optimizer", "Trial"),
+    "mctsvs.result": ("Result", "maximize", "minimize"),
     "mctsvs.space": ("Categorical", "Float", "Integer", "Space"),
     "mctsvs.study": ("Study", "StudyError"),
 }

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from mctsvs.common import Array, InputError
-from mctsvs.optimizer import Optimizer, Trial, minimize
+from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.result import minimize
 from mctsvs.space import Categorical, Float, Integer
 
 Options = Mapping[str, Any]

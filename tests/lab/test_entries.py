@@ -11,7 +11,8 @@ import pytest
 from mctsvs import problems
 from mctsvs.common import InputError
 from mctsvs.lab import authors, cases, frame, reproduce, stats
-from mctsvs.lab.entries import ENTRIES, FIFTY, FOUR, Entry, Panel
+from mctsvs.lab.entries import ENTRIES, FIFTY, FOUR
+from mctsvs.lab.entry import Entry, Panel
 from mctsvs.lab.groups import group
 from mctsvs.lab.reproduce import Choice
 from mctsvs.lab.settings import QUICK_OPTIONS, SETTINGS

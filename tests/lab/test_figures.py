@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mctsvs.lab import comparison, figures
-from mctsvs.lab.entries import ENTRIES, Entry
+from mctsvs.lab.entries import ENTRIES
+from mctsvs.lab.entry import Entry
 from mctsvs.lab.figures import Curve, Dot, Panel
 from mctsvs.lab.groups import Group
 

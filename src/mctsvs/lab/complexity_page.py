@@ -8,7 +8,7 @@ import numpy as np
 
 from mctsvs.lab import complexity, figures
 from mctsvs.lab.comparison import markdown_table
-from mctsvs.lab.entries import Entry
+from mctsvs.lab.entry import Entry
 from mctsvs.lab.frame import head
 
 

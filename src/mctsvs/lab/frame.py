@@ -10,7 +10,8 @@ from pathlib import Path
 from mctsvs.common import InputError
 from mctsvs.lab import cases
 from mctsvs.lab.comparison import markdown_table
-from mctsvs.lab.entries import ENTRIES, Entry
+from mctsvs.lab.entries import ENTRIES
+from mctsvs.lab.entry import Entry
 from mctsvs.lab.settings import QUICK_ONLY
 
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"

@@ -11,7 +11,7 @@ import numpy as np
 from mctsvs.lab import cases, figures, stats
 from mctsvs.lab.authors import Authors, Theirs
 from mctsvs.lab.comparison import curve, curve_by_seconds, markdown_table
-from mctsvs.lab.entries import Entry, Panel
+from mctsvs.lab.entry import Entry, Panel
 from mctsvs.lab.frame import head
 from mctsvs.lab.groups import Group
 from mctsvs.lab.stats import Summary, number

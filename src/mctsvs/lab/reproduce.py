@@ -13,7 +13,8 @@ from mctsvs.common import InputError
 from mctsvs.engines import methods
 from mctsvs.lab import authors, cases, figures, frame, grid, pages
 from mctsvs.lab.cases import Case
-from mctsvs.lab.entries import ENTRIES, Entry
+from mctsvs.lab.entries import ENTRIES
+from mctsvs.lab.entry import Entry
 from mctsvs.lab.groups import Group, group
 from mctsvs.lab.settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, settings
 from mctsvs.lab.store import Job, Store
