@@ -14,14 +14,13 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import argparse
-import json
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import stored
 from mctsvs import problems
 from mctsvs.lab.run import run
 
@@ -99,24 +98,21 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("results/bars.jsonl"))
     arguments = parser.parse_args()
-    arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    stored = arguments.results.read_text().splitlines() if arguments.results.exists() else []
-    rows = [json.loads(line) for line in stored]
-    done = {(row["problem"], row["case"], row["seed"]) for row in rows}
     wanted = [
         (problem, case, seed)
         for seed in range(2021, 2021 + arguments.seeds)
         for case, (_, _, chosen) in CASES.items()
         for problem in chosen
-        if (problem, case, seed) not in done and (arguments.only is None or case in arguments.only)
+        if arguments.only is None or case in arguments.only
     ]
-    with ProcessPoolExecutor(arguments.workers) as pool, arguments.results.open("a") as out:
-        futures = [pool.submit(job, *what) for what in wanted]
-        for count, future in enumerate(as_completed(futures), 1):
-            rows.append(future.result())
-            out.write(json.dumps(rows[-1]) + "\n")
-            out.flush()
-            print(f"{count}/{len(wanted)} {rows[-1]['problem']} {rows[-1]['case']} {rows[-1]['best']:.3f}", flush=True)
+    rows = stored.finish(
+        job,
+        wanted,
+        ("problem", "case", "seed"),
+        arguments.results,
+        arguments.workers,
+        lambda row: f"{row['problem']} {row['case']} {row['best']:.3f}",
+    )
     print(table(rows))
 
 

@@ -16,17 +16,15 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import argparse
-import json
-import multiprocessing
 import time
-import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import stored
+from botorch_default import next_point
 from mctsvs import Optimizer, problems
 from mctsvs.common import Array
 
@@ -50,35 +48,15 @@ def ours(problem: problems.Problem, seed: int, device: str) -> tuple[list[float]
 
 def botorch(problem: problems.Problem, seed: int, device: str) -> tuple[list[float], float]:
     import torch
-    from botorch.acquisition import LogExpectedImprovement
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from botorch.optim import optimize_acqf
-    from gpytorch.mlls import ExactMarginalLogLikelihood
 
-    torch.set_num_threads(1)
     torch.manual_seed(seed)
     low, high = problem.bounds.T
-    D = problem.dimension
-    points: Array = torch.quasirandom.SobolEngine(D, scramble=True, seed=seed).draw(20).double().numpy()
+    engine = torch.quasirandom.SobolEngine(problem.dimension, scramble=True, seed=seed)
+    points: Array = engine.draw(20).double().numpy()
     values = [problem(low + x * (high - low)) for x in points]
-    bounds = torch.stack([torch.zeros(D), torch.ones(D)]).double().to(device)
     started = time.perf_counter()
     while len(values) < BUDGET:
-        X, y = torch.from_numpy(points).to(device), torch.tensor(values, dtype=torch.double, device=device)[:, None]
-        model = SingleTaskGP(X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-            x, _ = optimize_acqf(
-                LogExpectedImprovement(model, best_f=y.max()),
-                bounds=bounds,
-                q=1,
-                num_restarts=4,
-                raw_samples=512,
-                options={"sample_around_best": True},
-            )
-        points = np.concatenate([points, x.detach().cpu().numpy()])
+        points = np.concatenate([points, next_point(points, np.array(values), device)])
         values.append(problem(low + points[-1] * (high - low)))
     return values, time.perf_counter() - started
 
@@ -104,23 +82,20 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="where BoTorch computes; default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results/dsp.jsonl"))
     arguments = parser.parse_args()
-    arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    stored = arguments.results.read_text().splitlines() if arguments.results.exists() else []
-    rows = [json.loads(line) for line in stored]
-    done = {(row["problem"], row["who"], row["seed"]) for row in rows}
     wanted = [
         (name, who, seed, arguments.device)
         for seed in range(2021, 2021 + arguments.seeds)
         for name in PROBLEMS
         for who in ([arguments.only] if arguments.only else list(RUNNERS))
-        if (name, who, seed) not in done
     ]
-    spawn = multiprocessing.get_context("spawn")  # a forked process cannot use an accelerator
-    with ProcessPoolExecutor(arguments.workers, mp_context=spawn) as pool, arguments.results.open("a") as out:
-        for future in as_completed([pool.submit(job, *what) for what in wanted]):
-            rows.append(future.result())
-            out.write(json.dumps(rows[-1]) + "\n")
-            out.flush()
+    rows = stored.finish(
+        job,
+        wanted,
+        ("problem", "who", "seed"),
+        arguments.results,
+        arguments.workers,
+        lambda row: f"{row['problem']} {row['who']} {row['best']:.3f}",
+    )
     print(
         "| problem | method | seeds | mean best at 100 ± standard error | worst | seconds |\n|---|---|---|---|---|---|"
     )

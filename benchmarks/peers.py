@@ -20,16 +20,15 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import argparse
-import json
 import time
-import warnings
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+import stored
+from botorch_default import next_point
 from mctsvs import Optimizer, problems
 from mctsvs.common import Array, State
 from mctsvs.engines.subspace import SubspaceEngine
@@ -52,31 +51,13 @@ POINTS = (50, 100, 200, 600)
 
 
 class BotorchSolver:
-    """BoTorch's defaults: SingleTaskGP and log EI, 4 restarts from 512 raw samples, half of them around the best."""
+    """BoTorch's defaults as a solver, on one point at a time."""
 
     options: ClassVar[tuple[str, ...]] = ()
     batch = None
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
-        import torch
-        from botorch.acquisition import LogExpectedImprovement
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models import SingleTaskGP
-        from botorch.optim import optimize_acqf
-        from gpytorch.mlls import ExactMarginalLogLikelihood
-
-        torch.set_num_threads(1)
-        X, y = torch.from_numpy(subspace.X.copy()), torch.from_numpy(subspace.y.copy())[:, None]
-        model = SingleTaskGP(X, y)
-        bounds = torch.stack([torch.zeros(X.shape[1]), torch.ones(X.shape[1])]).double()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-            acquisition = LogExpectedImprovement(model, best_f=y.max())
-            options = {"sample_around_best": True}
-            x, _ = optimize_acqf(acquisition, bounds=bounds, q=1, num_restarts=4, raw_samples=512, options=options)
-        chosen: Array = x.detach().numpy()
-        return chosen
+        return next_point(subspace.X, subspace.y)
 
     def state(self) -> State:
         return {}
@@ -157,24 +138,20 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/peers.jsonl"))
     parser.add_argument("--table", type=Path, help="write the table there, below the line <!-- table -->")
     arguments = parser.parse_args()
-    arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    stored = arguments.results.read_text().splitlines() if arguments.results.exists() else []
-    rows = [json.loads(line) for line in stored]
-    done = {(row["problem"], row["method"], row["seed"], row["budget"], row["centre"]) for row in rows}
     wanted = [
         (problem, method, seed, arguments.budget, arguments.centre)
         for seed in range(arguments.seeds)
         for problem in arguments.problems
         for method in arguments.methods
     ]
-    wanted = [what for what in wanted if what not in done]
-    with ProcessPoolExecutor(arguments.workers) as pool, arguments.results.open("a") as out:
-        futures = [pool.submit(job, *what) for what in wanted]
-        for count, future in enumerate(as_completed(futures), 1):
-            rows.append(future.result())
-            out.write(json.dumps(rows[-1]) + "\n")
-            out.flush()
-            print(f"{count}/{len(wanted)} {rows[-1]['problem']} {rows[-1]['method']} {rows[-1]['at']}", flush=True)
+    rows = stored.finish(
+        job,
+        wanted,
+        ("problem", "method", "seed", "budget", "centre"),
+        arguments.results,
+        arguments.workers,
+        lambda row: f"{row['problem']} {row['method']} {row['at']}",
+    )
     print(table(rows))
     if arguments.table is not None:
         text = arguments.table.read_text().partition("<!-- table -->")[0]
