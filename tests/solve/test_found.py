@@ -29,9 +29,9 @@ def search(solver: FoundVariables, budget: int, seed: int) -> tuple[Array, Array
     return X, y
 
 
-@pytest.mark.parametrize(("additive", "local"), [(True, True), (False, True), (True, False)])
-def test_finds_the_optimum_of_a_bowl(additive: bool, local: bool) -> None:
-    X, y = search(FoundVariables(additive=additive, local=local), 30, 0)
+@pytest.mark.parametrize("without", [None, "additive", "local", "best"])
+def test_finds_the_optimum_of_a_bowl(without: str | None) -> None:
+    X, y = search(FoundVariables(**({without: False} if without else {})), 34, 0)
     assert y.max() > -1e-4
     assert ((X >= 0) & (X <= 1)).all()
 
@@ -39,12 +39,24 @@ def test_finds_the_optimum_of_a_bowl(additive: bool, local: bool) -> None:
 def test_restored_solver_goes_on_alike() -> None:
     solver = FoundVariables()
     X, y = search(solver, 20, 1)
-    again = FoundVariables.restore(solver.state())
+    again = FoundVariables()
+    again.restore(solver.state())
     at = int(np.argmax(y))
     points = [
         one.propose(X, y, X[at], float(y[at]), NONE, NONE, np.random.default_rng(2))[0] for one in (solver, again)
     ]
     assert np.array_equal(points[0], points[1])
+
+
+def test_every_other_point_is_of_a_model_of_the_best() -> None:
+    solver = FoundVariables()
+    search(solver, 40, 1)
+    assert solver.of_all.theta is not None
+    assert solver.of_best.theta is not None
+    assert solver.of_best.fitted < solver.of_all.fitted
+    alone = FoundVariables(best=False)
+    search(alone, 40, 1)
+    assert alone.of_best.theta is None
 
 
 def test_a_waiting_point_is_not_proposed_again() -> None:

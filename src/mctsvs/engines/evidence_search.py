@@ -55,6 +55,7 @@ class Parts:
     accept     a test that is better becomes the incumbent
     audit      the rejected variables are changed together before they are forgotten
     additive   the model of the found variables has an additive term
+    best       every other step models the best points alone
     box        a third of the steps stay in a box around the incumbent
     epochs     a fresh start when the model promises nothing more
     """
@@ -64,6 +65,7 @@ class Parts:
     accept: bool = True
     audit: bool = True
     additive: bool = True
+    best: bool = True
     box: bool = True
     epochs: bool = True
 
@@ -105,7 +107,7 @@ class EvidenceSearch(HistoryEngine):
         self.spent = 0  # proposals in a row that promised nothing
         self.restart: list[Array] = []  # first points of a new epoch
         self.found: Indices = np.empty(0, dtype=np.intp)
-        self.optimiser = FoundVariables(additive=self.parts.additive, local=self.parts.box)
+        self.optimiser = FoundVariables(additive=self.parts.additive, local=self.parts.box, best=self.parts.best)
         self.full = BayesianOptimisation(**DIMENSION_SCALED)
         self.part: Indices | None = None  # coordinates of the full model, where it cannot have all
 
@@ -385,7 +387,7 @@ class EvidenceSearch(HistoryEngine):
         self.__dict__.pop("spread", None)
         self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
         self.restart, self.found, self.part = list(state["restart"]), state["found"], state["part"]
-        self.optimiser = FoundVariables.restore(state["optimiser"], additive=self.parts.additive, local=self.parts.box)
+        self.optimiser.restore(state["optimiser"])
         coordinates = np.arange(self.dimension) if self.part is None else self.part
         waiting = np.empty((0, self.dimension))
         self.full.restore(state["full"], Subspace(self.history, coordinates, waiting, self.owner))

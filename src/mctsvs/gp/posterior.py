@@ -175,7 +175,7 @@ class SamplePaths:
     correction: Array
 
     def __call__(self, Z: Array) -> Array:
-        """(count, m) values at Z, the features in single precision: enough to choose among candidates, 4 times faster."""
+        """(count, m) values at Z, features in single precision: enough to choose among candidates, 4 times faster."""
         k, _ = self.posterior.cross.covariance(Z)
         angle = Z.astype(np.float32) @ self.frequencies.astype(np.float32).T
         angle += self.phases.astype(np.float32)
