@@ -21,6 +21,20 @@ def test_summary_by_hand() -> None:
     assert found.median == 2.0
 
 
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [
+        (3.24, 0.023, "3.240 ± 0.023"),
+        (0.9378, 0.00104, "0.9378 ± 0.0010"),
+        (0.934123, 0.000391, "0.93412 ± 0.00039"),
+        (3.0, 0.0, "3.000 ± 0.000"),
+        (-12345.6, 0.001, "-12,346 ± 0.001"),
+    ],
+)
+def test_a_mean_has_the_digits_its_error_allows(mean: float, error: float, text: str) -> None:
+    assert str(stats.Summary(5, mean, 1.0, error, mean)) == text
+
+
 def test_failed_runs_are_left_out_of_a_summary() -> None:
     assert stats.summary([1.0, float("nan"), 3.0]) == stats.summary([1.0, 3.0])
     assert stats.summary([]).n == 0

@@ -25,7 +25,12 @@ class Summary:
     median: float
 
     def __str__(self) -> str:
-        return f"{number(self.mean)} ± {number(self.error)}" if self.n > 1 else number(self.mean)
+        if self.n < 2:
+            return number(self.mean)
+        if not 0 < self.error < 0.01 or abs(self.mean) >= 1000:
+            return f"{number(self.mean)} ± {number(self.error)}"
+        decimals = min(7, 1 - int(np.floor(np.log10(self.error))))  # the error's first two digits
+        return f"{self.mean:.{decimals}f} ± {self.error:.{decimals}f}"
 
 
 def summary(values: npt.ArrayLike) -> Summary:
