@@ -1,6 +1,6 @@
-"""bo-dsp beside BoTorch's default model and log EI: value and seconds on the same problems and seeds.
+"""bo-dsp and mcts-vs beside BoTorch's default model and log EI: value and seconds on the same problems and seeds.
 
-    python benchmarks/dsp.py [--only ours|botorch] [--seeds 5] [--workers 1] [--device cpu|cuda] [--results FILE]
+    python benchmarks/dsp.py [--only bo-dsp|mcts-vs|botorch] [--seeds 5] [--workers 1] [--device cpu|cuda] [--results FILE]
 
 Hartmann6_500 and Levy10_300 with the active variables at random positions, 100 evaluations, one thread each.
 BoTorch: SingleTaskGP with its defaults, 20 Sobol points, optimize_acqf with 4 restarts from 512 raw samples, half
@@ -18,6 +18,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ PROBLEMS = ("Hartmann6_500", "Levy10_300")
 BUDGET = 100
 
 
-def ours(problem: problems.Problem, seed: int, device: str) -> tuple[list[float], float]:
-    opt = Optimizer(problem.bounds, direction="maximize", method="bo-dsp", seed=seed)
+def ours(method: str, problem: problems.Problem, seed: int, device: str) -> tuple[list[float], float]:
+    opt = Optimizer(problem.bounds, direction="maximize", method=method, seed=seed)
     values, seconds = [], 0.0
     for _ in range(BUDGET):
         started = time.perf_counter()
@@ -62,7 +63,8 @@ def botorch(problem: problems.Problem, seed: int, device: str) -> tuple[list[flo
 
 
 RUNNERS: dict[str, Callable[[problems.Problem, int, str], tuple[list[float], float]]] = {
-    "ours": ours,
+    "bo-dsp": partial(ours, "bo-dsp"),
+    "mcts-vs": partial(ours, "mcts-vs"),
     "botorch": botorch,
 }
 
@@ -106,7 +108,7 @@ def main() -> None:
                 best = np.array([row["best"] for row in group])
                 error = best.std(ddof=1) / np.sqrt(len(best)) if len(best) > 1 else float("nan")
                 seconds = np.mean([row["seconds"] for row in group])
-                label = {"ours": "bo-dsp", "botorch": "BoTorch default"}[who]
+                label = "BoTorch default" if who == "botorch" else who
                 cells = f"{best.mean():.3f} ± {error:.3f} | {best.min():.3f} | {seconds:.1f}"
                 print(f"| {name} | {label} | {len(best)} | {cells} |")
 
