@@ -1,6 +1,7 @@
 """bo-dsp and mcts-vs beside BoTorch's default model and log EI: value and seconds on the same problems and seeds.
 
-    python benchmarks/dsp.py [--only bo-dsp|mcts-vs|botorch] [--seeds 5] [--workers 1] [--device cpu|cuda] [--results FILE]
+    python benchmarks/dsp.py [--only bo-dsp|mcts-vs|botorch] [--seeds 5] [--workers 1] [--device cpu|cuda]
+                             [--results FILE]
 
 Hartmann6_500 and Levy10_300 with the active variables at random positions, 100 evaluations, one thread each.
 BoTorch: SingleTaskGP with its defaults, 20 Sobol points, optimize_acqf with 4 restarts from 512 raw samples, half

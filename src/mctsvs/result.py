@@ -75,6 +75,8 @@ def _run(
     check_budget(budget)
     if not callable(f):
         raise InputError(f"the objective {f!r} is not a function: give something that can be called with a point")
+    if "budget" in methods.options_of(methods.find(method)):  # one that plans ahead
+        options = {**options, "budget": budget}
     opt = Optimizer(space, direction=direction, method=method, seed=seed, **options)
     for _ in range(budget):
         (trial,) = opt.ask()

@@ -54,6 +54,37 @@ def test_many_active_variables_are_modelled_together() -> None:
     assert engine(opt).phase == "full"
 
 
+def test_a_small_budget_is_not_spent_on_tests() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=4, budget=40)
+    for trial in opt.ask(15):
+        opt.tell(trial, sparse(trial.x))
+    assert engine(opt).phase == "full"
+    assert engine(opt).evidence.tests == 0
+    unknown = search(sparse, 300, 15, 4)
+    assert engine(unknown).phase != "full"
+
+
+@pytest.mark.parametrize(("budget", "phase"), [(None, "full"), (2000, "tests")])
+def test_a_large_budget_makes_more_tests_worth_their_price(budget: int | None, phase: str) -> None:
+    active = np.random.default_rng(0).permutation(400)[:40]
+    opt = Optimizer([(0.0, 1.0)] * 400, direction="maximize", method="mcts-vs", seed=5, budget=budget)
+    for _ in range(45):
+        (trial,) = opt.ask()
+        opt.tell(trial, -float(((trial.x[active] - 0.3) ** 2).sum()))
+    assert engine(opt).phase == phase
+
+
+def test_a_known_budget_can_be_exceeded_and_saved() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=6, budget=70)
+    for _ in range(75):
+        (trial,) = opt.ask()
+        opt.tell(trial, sparse(trial.x))
+    again = Optimizer.restore(opt.state())
+    assert engine(again).budget == 70
+    assert engine(again).asked == 75
+    assert opt.best.value == pytest.approx(0.0, abs=0.01)
+
+
 def test_an_audit_catches_variables_that_act_only_together() -> None:
     """Neither of two variables changes anything while the other is small: single tests must miss them."""
 

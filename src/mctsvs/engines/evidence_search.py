@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State, check_fields
+from mctsvs.common import Array, Indices, State, check_count, check_fields
 from mctsvs.engines import Observation, Proposal
 from mctsvs.engines.base import HistoryEngine, latin_hypercube
 from mctsvs.gp.search import quasi_random
@@ -38,7 +38,10 @@ from mctsvs.tree import Node
 DESIGN, FULL_DESIGN = 10, 20  # points before the first decision, and before the model of all variables
 SETTLED = 0.05  # expected number of active variables left at which testing ends
 TEST_SHARE = 0.85  # of the evaluations while testing; the others optimise what is found
-GIVE_UP = 1.6 * AFFORDABLE  # tests without an end
+TESTABLE = 0.6  # of a known budget, after the design, may go into tests
+GIVE_UP = 1.6  # times the tests worth spending, without an end
+FEWEST = 4  # variables that tests must be able to find to be begun at all
+LAST = 15  # evaluations left at which nothing is audited any more
 AUDITS = 3
 SAME = 1e-9  # values closer than this share of their range are equal
 HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected from this epoch
@@ -84,21 +87,33 @@ class Question:
 
 
 class EvidenceSearch(HistoryEngine):
-    """See the module's description."""
+    """See the module's description.
 
-    options: ClassVar[tuple[str, ...]] = tuple(field.name for field in fields(Parts))
+    budget   evaluations there will be, where that is known: it says how many tests are worth their price, and whether
+             an audit or a fresh start still pays. Going on beyond it is fine.
+    The others are the parts of the method.
+    """
 
-    def __init__(self, offsets: Indices, rng: np.random.Generator, **options: bool) -> None:
+    options: ClassVar[tuple[str, ...]] = ("budget", *(field.name for field in fields(Parts)))
+
+    def __init__(
+        self, offsets: Indices, rng: np.random.Generator, *, budget: int | None = None, **options: bool
+    ) -> None:
         super().__init__(offsets, rng)
         self.parts = Parts(**options)
+        if budget is not None:
+            check_count("budget", budget, 1)
         n = len(offsets) - 1
+        self.budget = budget
+        self.affordable = None if budget is None else TESTABLE * (budget - DESIGN)
+        self.asked = 0
         self.phase = "design"
         self.iteration = 0
         self.open: dict[int, Question] = {}
         self.incumbent: Array | None = None
         self.level = -np.inf  # the incumbent's value
         self.evidence = Evidence(n)
-        self.count = ActiveCount(n)
+        self.count = ActiveCount(n, affordable=self.affordable)
         self.fresh: Indices = rng.permutation(n)  # variables not probed yet are those from `probed` on
         self.designed = self.probed = 0
         self.steps = 0  # points that optimised the found variables
@@ -118,6 +133,7 @@ class EvidenceSearch(HistoryEngine):
         for _ in range(n):
             waiting = np.concatenate([pending, *(p.x[None] for p in proposals)])
             question, x, variables = self._next(waiting)
+            self.asked += 1
             if question.kind == "design":
                 proposals.append(Proposal(x, variables))
                 continue
@@ -133,7 +149,8 @@ class EvidenceSearch(HistoryEngine):
         if self.phase == "full" and self.designed < FULL_DESIGN and asked < 2 * FULL_DESIGN:
             return self._design()  # probes around one point tell a model of all variables little
         if self.phase == "design":
-            self.phase = "replicate"
+            self.phase = "replicate" if self.count.limit >= FEWEST else "full"
+            return self._next(waiting)
         if self.phase == "replicate":
             if not any(question.kind == "replicate" for question in self.open.values()):
                 return Question("replicate", self.level, self.incumbent), self.incumbent.copy(), self.everything
@@ -187,11 +204,12 @@ class EvidenceSearch(HistoryEngine):
     def _test(self, waiting: Array) -> tuple[Question, Array, Indices]:
         evidence = self.evidence
         self._take_found()
-        if evidence.undecided >= SETTLED and evidence.tests > GIVE_UP:
+        if evidence.undecided >= SETTLED and evidence.tests > self._most_tests:
             self.phase = "full"
             return self._all(waiting)
         if evidence.undecided < SETTLED:
-            self.phase = "audit" if evidence.rejected.any() and self.parts.audit else "found"
+            audit = self.parts.audit and evidence.rejected.any() and self._left >= LAST
+            self.phase = "audit" if audit else "found"
             return self._next(waiting)
         if len(self.found) == 0 or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
             group = evidence.next_group(self._busy(), self.rng)
@@ -225,8 +243,9 @@ class EvidenceSearch(HistoryEngine):
         failed = failures[alike][:, moved]
         point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, waiting[:, moved], failed, self.rng)
         self.spent = self.spent + 1 if promise < HOPELESS else 0
-        if self.parts.epochs and self.spent >= 2 and len(y) >= 4 * len(moved) + 20 and self.phase == "found":
-            self._new_epoch(len(moved))
+        d = len(moved)
+        if self.parts.epochs and self.spent >= 2 and self.phase == "found" and min(len(y), self._left) >= 4 * d + 20:
+            self._new_epoch(d)
             return self._step(waiting)
         self.steps += 1
         x[moved] = point
@@ -312,12 +331,21 @@ class EvidenceSearch(HistoryEngine):
                 self.phase = "full"
             elif self.audits < AUDITS and 2 * len(changed) > evidence.rejected.sum():
                 self.audits += 1
-        elif evidence.tests <= GIVE_UP and evidence.would_test(changed):
+        elif evidence.tests <= self._most_tests and evidence.would_test(changed):
             if not evidence.moved[changed].any():
                 self.count.add(len(changed), hit=differs)
             evidence.add(changed, observation.y - self.level, hit=differs)
             if self.phase == "tests":
                 evidence.learn_prior()
+
+    @property
+    def _most_tests(self) -> float:
+        return GIVE_UP * (AFFORDABLE if self.affordable is None else self.affordable)
+
+    @property
+    def _left(self) -> float:
+        """Evaluations left, as far as known."""
+        return np.inf if self.budget is None else self.budget - self.asked
 
     @property
     def _tolerance(self) -> float:
@@ -368,7 +396,7 @@ class EvidenceSearch(HistoryEngine):
             "evidence": self.evidence.state(),
             "count": self.count.state(),
             "fresh": self.fresh.copy(),
-            "counters": [self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent],
+            "counters": [self.asked, self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent],
             "restart": [point.copy() for point in self.restart],
             "found": self.found.copy(),
             "optimiser": self.optimiser.state(),
@@ -382,10 +410,10 @@ class EvidenceSearch(HistoryEngine):
         self.open = {i: Question(*rest) for i, *rest in state["open"]}
         self.incumbent, self.level = state["incumbent"], state["level"]
         self.evidence = Evidence.restore(state["evidence"])
-        self.count = ActiveCount.restore(len(self.everything), state["count"])
+        self.count = ActiveCount.restore(len(self.everything), state["count"], self.affordable)
         self.fresh = state["fresh"]
         self.__dict__.pop("spread", None)
-        self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
+        self.asked, self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
         self.restart, self.found, self.part = list(state["restart"]), state["found"], state["part"]
         self.optimiser.restore(state["optimiser"])
         coordinates = np.arange(self.dimension) if self.part is None else self.part

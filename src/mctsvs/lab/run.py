@@ -119,6 +119,8 @@ def run(
     """
     check_budget(budget)
     chosen = paper_options(method, problem, options or {}, faithful)
+    if "budget" in methods.options_of(methods.find(method)):  # one that plans ahead
+        chosen.setdefault("budget", budget)
     started = time.perf_counter()
     opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)

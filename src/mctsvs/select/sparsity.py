@@ -11,7 +11,7 @@ import numpy as np
 
 from mctsvs.common import Array, Indices, State
 
-AFFORDABLE = 110.0  # tests worth spending on finding the variables
+AFFORDABLE = 110.0  # tests worth spending on finding the variables, where the budget is not known
 SURE_SPARSE, SURE_DENSE = 0.2, 0.95  # P(m > limit) below or above which there is nothing left to ask
 LEAST_PROBES, MOST_PROBES = 4, 16
 
@@ -24,15 +24,17 @@ def cost(active: Array, n_variables: int) -> Array:
 class ActiveCount:
     """Posterior of the number m of active variables; log-uniform before the first probe."""
 
-    def __init__(self, n_variables: int, outcomes: list[tuple[int, bool]] | None = None) -> None:
-        self.n_variables = n_variables
+    def __init__(
+        self, n_variables: int, outcomes: list[tuple[int, bool]] | None = None, affordable: float | None = None
+    ) -> None:
+        self.n_variables, self.affordable = n_variables, affordable
         self.m: Indices = np.unique(np.round(np.geomspace(1, n_variables, 200)).astype(np.intp))
         width = np.gradient(self.m.astype(np.float64)) if len(self.m) > 1 else np.ones(1)
         self.log_weight: Array = np.log(width) - np.log(self.m)
         self.outcomes: list[tuple[int, bool]] = []
         every = np.arange(1.0, n_variables + 1)
-        affordable = int(every[cost(every, n_variables) <= AFFORDABLE].max(initial=1))
-        self.limit = int(min(max(n_variables / 4, 6), max(15, affordable)))
+        tests, least = (AFFORDABLE, 15) if affordable is None else (affordable, 0)
+        self.limit = int(min(max(n_variables / 4, 6), every[cost(every, n_variables) <= tests].max(initial=least)))
         for size, hit in outcomes or []:
             self.add(size, hit=hit)
 
@@ -72,5 +74,5 @@ class ActiveCount:
         return {"sizes": [size for size, _ in self.outcomes], "hits": [hit for _, hit in self.outcomes]}
 
     @classmethod
-    def restore(cls, n_variables: int, state: State) -> ActiveCount:
-        return cls(n_variables, list(zip(state["sizes"], state["hits"], strict=True)))
+    def restore(cls, n_variables: int, state: State, affordable: float | None = None) -> ActiveCount:
+        return cls(n_variables, list(zip(state["sizes"], state["hits"], strict=True)), affordable)
