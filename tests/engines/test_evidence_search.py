@@ -56,7 +56,8 @@ def test_many_active_variables_are_modelled_together() -> None:
 
 def test_a_small_budget_is_not_spent_on_tests() -> None:
     opt = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=4, budget=40)
-    for trial in opt.ask(15):
+    for _ in range(15):
+        (trial,) = opt.ask()
         opt.tell(trial, sparse(trial.x))
     assert engine(opt).phase == "full"
     assert engine(opt).evidence.tests == 0
