@@ -9,7 +9,8 @@ noisy one (NAME@SD), with standard error and worst, and processor seconds an eva
 the centre of the cube as its first point: on several test functions that point alone is better than anything a good
 method finds in a hundred evaluations, so without it nobody is given that gift. Every finished run is stored at once and
 never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out that part; "mcts-vs with budget" is
-told the budget, as `minimize` does. BoTorch (`botorch`) needs minutes a run.
+told the budget, as `minimize` does. BoTorch (`botorch`) and SMAC3 (`smac`)
+need minutes a run.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from mctsvs import Optimizer, problems
 from mctsvs.common import Array, State
 from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.solve.subspace import Subspace
+from other_libraries import LIBRARIES
 
 PROBLEMS = (
     "Hartmann6_500",
@@ -67,7 +69,10 @@ class BotorchSolver:
         """Every proposal fits anew."""
 
 
-def optimizer(method: str, problem: problems.Problem, seed: int, budget: int) -> Optimizer:
+def optimizer(method: str, problem: problems.Problem, seed: int, budget: int) -> Any:
+    """Something to ask and tell."""
+    if method in LIBRARIES:
+        return LIBRARIES[method](problem, seed, budget)
     if method != "botorch":
         name, _, part = method.partition(" without ")
         options: dict[str, Any] = {part: False} if part else {}
