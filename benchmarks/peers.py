@@ -3,14 +3,14 @@
     python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 10] [--budget 200] [--workers 2]
                                [--centre] [--results results/peers.jsonl] [--table docs/results/peers.md]
 
-Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is
-s + 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
-noisy one (NAME@SD), with standard error and worst, and processor seconds an evaluation. `--centre` gives every method
-the centre of the cube as its first point: on several test functions that point alone is better than anything a good
-method finds in a hundred evaluations, so without it nobody is given that gift. Every finished run is stored at once and
-never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out that part; "mcts-vs with budget" is
-told the budget, as `minimize` does. BoTorch (`botorch`) and SMAC3 (`smac`)
-need minutes a run.
+Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is s +
+1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
+noisy one (NAME@SD) or one on plateaus (NAME~STEP), with standard error and worst, and processor seconds an evaluation.
+`--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
+better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
+finished run is stored at once and never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out
+that part; "mcts-vs with budget" is told the budget, as `minimize` does. BoTorch (`botorch`) and SMAC3 (`smac`) need
+minutes a run.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import argparse
+import math
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -89,9 +91,34 @@ def optimizer(method: str, problem: problems.Problem, seed: int, budget: int) ->
     return opt
 
 
+def make(name: str, seed: int) -> problems.Problem:
+    """The problem with its variables and optimum moved; `NAME~STEP` rounds its values down, so that it has plateaus."""
+    name, _, step = name.partition("~")
+    if name == "Pairs":
+        return pairs(seed)
+    problem = problems.make(name, shuffle=True, shift=True, seed=seed)
+    if not step:
+        return problem
+    width, smooth = float(step), problem.function
+    return replace(problem, function=lambda x: width * math.floor(smooth(x) / width))
+
+
+def pairs(seed: int) -> problems.Problem:
+    """Three pairs among 200 variables: a variable does nothing while its partner is not near its place."""
+    rng = np.random.default_rng([seed, 7])
+    active, places = rng.permutation(200)[:6].reshape(3, 2), 0.2 + 0.6 * rng.random((3, 2))
+
+    def value(x: Array) -> float:
+        near = np.maximum(0.0, 1.0 - 2.5 * np.abs(x[active] - places))
+        return float(near.prod(axis=1).sum())
+
+    bounds = np.tile([0.0, 1.0], (200, 1))
+    return problems.Problem("Pairs", "variables that act only together", bounds, value, optimum=3.0)
+
+
 def job(problem_name: str, method: str, seed: int, budget: int, centre: bool) -> dict[str, Any]:
     name, _, noise = problem_name.partition("@")
-    problem = problems.make(name, shuffle=True, shift=True, seed=seed)
+    problem = make(name, seed)
     rng = np.random.default_rng([seed, 99])
     opt = optimizer(method, problem, seed + 1000, budget)
     if centre:
