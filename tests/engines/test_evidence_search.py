@@ -86,6 +86,26 @@ def test_a_known_budget_can_be_exceeded_and_saved() -> None:
     assert opt.best.value == pytest.approx(0.0, abs=0.01)
 
 
+def test_a_model_of_the_best_points_takes_turns_and_is_restored() -> None:
+    def bowl(x: Array) -> float:
+        return -float(((x - 0.3) ** 2).sum())
+
+    opt = search(bowl, 10, 100, 7)
+    assert engine(opt).phase == "full"
+    model = engine(opt).full_best.model
+    assert model is not None
+    assert model.posterior is not None
+    assert len(model.posterior.y) == 80 < len(opt.trials)
+    again = Optimizer.restore(opt.state())
+    for _ in range(4):
+        points = []
+        for one in (opt, again):
+            (trial,) = one.ask()
+            one.tell(trial, bowl(trial.x))
+            points.append(trial.x)
+        assert np.array_equal(points[0], points[1])
+
+
 def test_an_audit_catches_variables_that_act_only_together() -> None:
     """Neither of two variables changes anything while the other is small: single tests must miss them."""
 

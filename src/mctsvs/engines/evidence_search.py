@@ -31,7 +31,7 @@ from mctsvs.select.evidence import Evidence
 from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
 from mctsvs.solve import DIMENSION_SCALED
 from mctsvs.solve.bo import BayesianOptimisation
-from mctsvs.solve.found import FoundVariables
+from mctsvs.solve.found import BEST_SHARE, FoundVariables
 from mctsvs.solve.subspace import Subspace
 from mctsvs.tree import Node
 
@@ -124,6 +124,7 @@ class EvidenceSearch(HistoryEngine):
         self.found: Indices = np.empty(0, dtype=np.intp)
         self.optimiser = FoundVariables(additive=self.parts.additive, local=self.parts.box, best=self.parts.best)
         self.full = BayesianOptimisation(**DIMENSION_SCALED)
+        self.full_best = BayesianOptimisation(**DIMENSION_SCALED, best_share=BEST_SHARE)
         self.part: Indices | None = None  # coordinates of the full model, where it cannot have all
 
     # ------------------------------------------------------------------ proposing
@@ -268,7 +269,10 @@ class EvidenceSearch(HistoryEngine):
             coordinates = self.part
         subspace = Subspace(self.history, coordinates, waiting, self.owner)
         x = self.history.X[self.history.best(1)[0]].copy()
-        x[coordinates] = self.full.propose(1, subspace, self.rng)[0]
+        # two models take turns, as in `FoundVariables`, once there are points enough for the best to say something
+        enough = len(self.history) >= 2 * len(coordinates)
+        solver = self.full_best if self.parts.best and enough and self.iteration % 2 else self.full
+        x[coordinates] = solver.propose(1, subspace, self.rng)[0]
         return Question("full"), x, np.unique(self.owner[coordinates])
 
     # ------------------------------------------------------------------ learning
@@ -401,6 +405,7 @@ class EvidenceSearch(HistoryEngine):
             "found": self.found.copy(),
             "optimiser": self.optimiser.state(),
             "full": self.full.state(),
+            "full_best": self.full_best.state(),
             "part": self.part,
         }
 
@@ -418,4 +423,6 @@ class EvidenceSearch(HistoryEngine):
         self.optimiser.restore(state["optimiser"])
         coordinates = np.arange(self.dimension) if self.part is None else self.part
         waiting = np.empty((0, self.dimension))
-        self.full.restore(state["full"], Subspace(self.history, coordinates, waiting, self.owner))
+        subspace = Subspace(self.history, coordinates, waiting, self.owner)
+        self.full.restore(state["full"], subspace)
+        self.full_best.restore(state["full_best"], subspace)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, State, check_choice, check_fields
+from mctsvs.common import Array, InputError, State, check_choice, check_fields
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp.model import KERNELS, Model
 from mctsvs.gp.posterior import Posterior
@@ -17,6 +17,7 @@ from mctsvs.solve.subspace import Subspace
 
 ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
+FEWEST_BEST = 80  # points of a model of the best ones
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Settings:
     thorough: bool = False
     constant_mean: bool = False
     winsorise: bool = True
+    best_share: float = 1.0
 
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, KERNELS)
@@ -44,6 +46,8 @@ class Settings:
         check_choice("acquisition", self.acquisition, ACQUISITIONS)
         check_choice("acquisition_search", self.acquisition_search, SEARCHES)
         check_fields(self, least={"climb": 0, "pool": 2})
+        if not 0 < self.best_share <= 1:
+            raise InputError(f"best_share={self.best_share!r} cannot be used: it must be above 0 and at most 1")
 
 
 class BayesianOptimisation:
@@ -60,6 +64,8 @@ class BayesianOptimisation:
                         again whenever there are `fit_growth` times as many points; `thorough` starts every fit
                         from the prior's mode and ends it when nothing is gained.
     constant_mean       values vary about an unknown constant, not about their mean
+    best_share          once there are twice as many points as coordinates, only this share of them, the best, enters
+                        the model: bad points set a scale on which differences between good ones look like nothing
 
     Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
     but its parameters are never fitted to them.
@@ -72,11 +78,17 @@ class BayesianOptimisation:
         self.settings = Settings(**options)
         self.model: Model | None = None
         self.coordinates: tuple[int, ...] | None = None
+        self.known = 0  # points, when a model of the best of them was fitted last
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         if len(subspace.history) < 2:
             return rng.random((n, subspace.dimension))
-        posterior = self._model(subspace).update(subspace.X, subspace.y)
+        model, (X, y) = self._model(subspace), self._data(subspace)
+        if len(y) < len(subspace.y):  # other points than before may be the best
+            model.posterior = None
+            if len(subspace.y) >= self.settings.fit_growth * self.known:
+                model.fitted, self.known = 0, len(subspace.y)
+        posterior = model.update(X, y)
         lie = float(posterior.y.min())
         best = float(posterior.y.max())
         incumbents = subspace.X[subspace.history.best(3)]
@@ -93,6 +105,14 @@ class BayesianOptimisation:
             if len(chosen) < n and self.settings.acquisition != "thompson":
                 posterior = _with_lies(posterior, chosen[-1][None], lie)
         return np.array(chosen)
+
+    def _data(self, subspace: Subspace) -> tuple[Array, Array]:
+        """What the model is made of."""
+        X, y = subspace.X, subspace.y
+        if self.settings.best_share == 1.0 or len(y) < 2 * subspace.dimension:
+            return X, y
+        rows = np.sort(np.argsort(-y, kind="stable")[: max(FEWEST_BEST, int(self.settings.best_share * len(y)))])
+        return X[rows], y[rows]
 
     def _model(self, subspace: Subspace) -> Model:
         """The model of this subset; another subset starts another one."""
@@ -131,14 +151,16 @@ class BayesianOptimisation:
         return {
             "coordinates": None if self.coordinates is None else np.array(self.coordinates, dtype=np.intp),
             "model": None if self.model is None else self.model.state(),
+            "known": self.known,
         }
 
     def restore(self, state: State, subspace: Subspace | None) -> None:
         self.model = self.coordinates = None
+        self.known = state["known"]
         if state["model"] is None or subspace is None:
             return
         if np.array_equal(state["coordinates"], subspace.coordinates):
-            self._model(subspace).restore(state["model"], subspace.X, subspace.y)
+            self._model(subspace).restore(state["model"], *self._data(subspace))
 
 
 def _with_lies(posterior: Posterior, points: Array, lie: float) -> Posterior:
