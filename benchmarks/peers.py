@@ -2,6 +2,7 @@
 
     python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 10] [--budget 200] [--workers 2]
                                [--centre] [--results results/peers.jsonl] [--table docs/results/peers.md]
+                               [--readme README.md]
 
 Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is s +
 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
@@ -9,8 +10,8 @@ noisy one (NAME@SD) or one on plateaus (NAME~STEP), with standard error and wors
 `--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
 better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
 finished run is stored at once and never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out
-that part; "mcts-vs with budget" is told the budget, as `minimize` does. BoTorch (`botorch`) and SMAC3 (`smac`) need
-minutes a run.
+that part; "mcts-vs with budget" is told the budget, as `minimize` does. BoTorch (`botorch`; on an
+accelerator with BOTORCH_DEVICE=cuda) and SMAC3 (`smac`) need minutes a run.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ PROBLEMS = (
     "Rosenbrock60",
 )
 METHODS = ("mcts-vs", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
+HEADLINE = ("Hartmann6_500", "Hartmann6_1000", "Levy10_300", "Hartmann6_5_500_v", "Hartmann6_500@0.1")
 POINTS = (50, 100, 200, 600)
 KNOWN = " with budget"  # after a method's name: it is told how many evaluations there will be
 
@@ -62,7 +64,7 @@ class BotorchSolver:
     batch = None
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
-        return next_point(subspace.X, subspace.y)
+        return next_point(subspace.X, subspace.y, os.environ.get("BOTORCH_DEVICE", "cpu"))
 
     def state(self) -> State:
         return {}
@@ -162,6 +164,34 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def headline(rows: list[dict[str, Any]]) -> str:
+    """The README's table: after 100 and 200 evaluations, best mean of the last first."""
+    lines = []
+    methods = {row["method"] for row in rows}
+    for method in methods:
+        cells, order = [], []
+        for problem in HEADLINE:
+            kept = [row for row in rows if (row["problem"], row["method"], row["centre"]) == (problem, method, False)]
+            kept = [row for row in kept if row["budget"] == 200]
+            if len(kept) < 3:
+                break
+            texts = []
+            for n in ("100", "200"):
+                values = np.array([row["at"][n] for row in kept])
+                digits = 2 if np.abs(values).max() >= 10 else 3
+                error = values.std(ddof=1) / np.sqrt(len(values))
+                texts.append(f"{values.mean():.{digits}f} ± {error:.{digits}f}")
+            cells.append(f"{'; '.join(texts)} ({len(kept)})")
+            order.append(values.mean())
+        else:
+            mean = 1e3 * np.mean([row["seconds"] for row in kept])
+            name = f"**{method}**" if method == "mcts-vs" else method
+            lines.append((-order[0], "| " + " | ".join([name, *cells, f"{mean:.0f}"]) + " |"))
+    head = ["after 100; 200 evaluations (runs)", *HEADLINE, f"ms, {HEADLINE[-1]}"]
+    best = "| optimum | " + " | ".join(f"{problems.make(p.partition('@')[0]).optimum:.4g}" for p in HEADLINE) + " | |"
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(t for _, t in sorted(lines)), best])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="*", default=PROBLEMS)
@@ -172,6 +202,7 @@ def main() -> None:
     parser.add_argument("--centre", action="store_true")
     parser.add_argument("--results", type=Path, default=Path("results/peers.jsonl"))
     parser.add_argument("--table", type=Path, help="write the table there, below the line <!-- table -->")
+    parser.add_argument("--readme", type=Path, help="write the headline table there, between <!-- peers --> marks")
     arguments = parser.parse_args()
     wanted = [
         (problem, method, seed, arguments.budget, arguments.centre)
@@ -191,6 +222,10 @@ def main() -> None:
     if arguments.table is not None:
         text = arguments.table.read_text().partition("<!-- table -->")[0]
         arguments.table.write_text(text + "<!-- table -->\n\n" + table(rows) + "\n")
+    if arguments.readme is not None:
+        before, rest = arguments.readme.read_text().split("<!-- peers -->")
+        after = rest.split("<!-- /peers -->")[1]
+        arguments.readme.write_text(f"{before}<!-- peers -->\n{headline(rows)}\n<!-- /peers -->{after}")
 
 
 if __name__ == "__main__":
