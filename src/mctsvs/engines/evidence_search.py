@@ -31,7 +31,7 @@ from mctsvs.select.evidence import Evidence
 from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
 from mctsvs.solve import DIMENSION_SCALED
 from mctsvs.solve.bo import BayesianOptimisation
-from mctsvs.solve.found import BEST_SHARE, FoundVariables
+from mctsvs.solve.found import BEST_SHARE, SAME_POINT, FoundVariables
 from mctsvs.solve.subspace import Subspace
 from mctsvs.tree import Node
 
@@ -147,7 +147,8 @@ class EvidenceSearch(HistoryEngine):
         asked = len(self.history) + len(self.history.failures) + len(waiting)
         if self.incumbent is None or (self.phase == "design" and asked < DESIGN):
             return self._design()
-        if self.phase == "full" and self.designed < FULL_DESIGN and asked < 2 * FULL_DESIGN:
+        elsewhere = max(0, asked - len(waiting) - self.asked)  # points of earlier runs and other workers
+        if self.phase == "full" and self.designed + elsewhere < FULL_DESIGN and asked < 2 * FULL_DESIGN:
             return self._design()  # probes around one point tell a model of all variables little
         if self.phase == "design":
             self.phase = "replicate" if self.count.limit >= FEWEST else "full"
@@ -271,8 +272,11 @@ class EvidenceSearch(HistoryEngine):
         x = self.history.X[self.history.best(1)[0]].copy()
         # two models take turns, as in `FoundVariables`, once there are points enough for the best to say something
         enough = len(self.history) >= 2 * len(coordinates)
-        solver = self.full_best if self.parts.best and enough and self.iteration % 2 else self.full
-        x[coordinates] = solver.propose(1, subspace, self.rng)[0]
+        if self.parts.best and enough and self.iteration % 2:
+            x[coordinates] = self.full_best.propose(1, subspace, self.rng)[0]
+            if np.abs(self.history.X - x).max(axis=1).min() > SAME_POINT:  # it cannot know that bad points are bad
+                return Question("full"), x, np.unique(self.owner[coordinates])
+        x[coordinates] = self.full.propose(1, subspace, self.rng)[0]
         return Question("full"), x, np.unique(self.owner[coordinates])
 
     # ------------------------------------------------------------------ learning

@@ -32,6 +32,7 @@ FIT_WORK = 2e5  # points^2 x variables of one likelihood
 FIRST_BOX, LARGEST_BOX, LEAST_BOX = 0.8, 1.6, 0.01  # widths of the local box
 POOL = 160
 BEST_SHARE = 0.3  # of the points, in the model of the best
+SAME_POINT = 1e-6  # in every coordinate
 FEW = 4  # points for each variable that this model needs
 
 
@@ -151,8 +152,28 @@ class FoundVariables:
 
         X (n, d), y (n,) data; `incumbent` (d,) with value `level`; points (p, d) that wait for their value or failed.
         """
-        d = X.shape[1]
-        posterior, best = self._posterior(X, y, incumbent, level)
+        self.turn += 1
+        n, d = X.shape
+        if self.best and self.turn % 2 == 0 and n >= 2 * FEW * d:
+            rows = np.sort(np.argsort(-y, kind="stable")[: max(FEW * d, int(BEST_SHARE * n))])
+            model = self.of_best.posterior(X[rows], y[rows], incumbent, level)
+            found = self._search(*model, X, incumbent, waiting, failed, rng)
+            if np.abs(X - found[0]).max(axis=1).min() > SAME_POINT:  # it cannot know that bad points are bad
+                return found
+        return self._search(*self.of_all.posterior(X, y, incumbent, level), X, incumbent, waiting, failed, rng)
+
+    def _search(
+        self,
+        posterior: Posterior,
+        best: float,
+        X: Array,
+        incumbent: Array,
+        waiting: Array,
+        failed: Array,
+        rng: np.random.Generator,
+    ) -> tuple[Array, float, bool]:
+        """The point of largest log EI above `best` in one of the three ways, its log EI, and whether in the box."""
+        d = len(incumbent)
         avoid = np.concatenate([waiting, failed])
         if len(avoid):
             # What the model expects there: enough not to ask again. A failure among failures is a bad place, one among
@@ -182,15 +203,6 @@ class FoundVariables:
             if value > reached:
                 chosen, reached = point, value
         return chosen, reached, local
-
-    def _posterior(self, X: Array, y: Array, incumbent: Array, level: float) -> tuple[Posterior, float]:
-        """The model whose turn it is, and the incumbent's standardised value."""
-        n, d = X.shape
-        self.turn += 1
-        if self.best and self.turn % 2 == 0 and n >= 2 * FEW * d:
-            rows = np.sort(np.argsort(-y, kind="stable")[: max(FEW * d, int(BEST_SHARE * n))])
-            return self.of_best.posterior(X[rows], y[rows], incumbent, level)
-        return self.of_all.posterior(X, y, incumbent, level)
 
     def state(self) -> State:
         return {
