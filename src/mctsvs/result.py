@@ -75,9 +75,7 @@ def _run(
     check_budget(budget)
     if not callable(f):
         raise InputError(f"the objective {f!r} is not a function: give something that can be called with a point")
-    if "budget" in methods.options_of(methods.find(method)):  # one that plans ahead
-        options = {**options, "budget": budget}
-    opt = Optimizer(space, direction=direction, method=method, seed=seed, **options)
+    opt = Optimizer(space, direction=direction, method=method, seed=seed, **methods.told(method, options, budget))
     for _ in range(budget):
         (trial,) = opt.ask()
         opt.tell(trial, f(trial.argument))

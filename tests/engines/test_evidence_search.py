@@ -92,7 +92,7 @@ def test_a_model_of_the_best_points_takes_turns_and_is_restored() -> None:
 
     opt = search(bowl, 10, 100, 7)
     assert engine(opt).phase == "full"
-    model = engine(opt).full_best.model
+    model = engine(opt).full.of_best.model
     assert model is not None
     assert model.posterior is not None
     assert len(model.posterior.y) == 80 < len(opt.trials)

@@ -8,7 +8,7 @@ A run goes through phases, each of which can only lead to a later one:
     tests       few enough: groups are tested until every variable is found or rejected (`Evidence`)
     audit       all rejected variables at once, three times: if they act after all, all variables are modelled
     found       Bayesian optimisation of the found variables (`FoundVariables`), with fresh epochs out of local optima
-    full        Bayesian optimisation of all variables under the dimension-scaled prior (`bo-dsp`)
+    full        Bayesian optimisation of all variables (`AllVariables`)
 
 Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so
 that a change of phase loses nothing.
@@ -29,10 +29,8 @@ from mctsvs.engines.base import HistoryEngine, latin_hypercube
 from mctsvs.gp.search import quasi_random
 from mctsvs.select.evidence import Evidence
 from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
-from mctsvs.solve import DIMENSION_SCALED
-from mctsvs.solve.bo import BayesianOptimisation
-from mctsvs.solve.found import BEST_SHARE, SAME_POINT, FoundVariables
-from mctsvs.solve.subspace import Subspace
+from mctsvs.solve.all_variables import AllVariables
+from mctsvs.solve.found import FoundVariables
 from mctsvs.tree import Node
 
 DESIGN, FULL_DESIGN = 10, 20  # points before the first decision, and before the model of all variables
@@ -45,8 +43,6 @@ LAST = 15  # evaluations left at which nothing is audited any more
 AUDITS = 3
 SAME = 1e-9  # values closer than this share of their range are equal
 HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected from this epoch
-WIDEST_MODEL = 2000  # coordinates of the model of all variables; of more, a changing part is moved
-PART = 1000
 
 
 @dataclass(frozen=True)
@@ -123,9 +119,7 @@ class EvidenceSearch(HistoryEngine):
         self.restart: list[Array] = []  # first points of a new epoch
         self.found: Indices = np.empty(0, dtype=np.intp)
         self.optimiser = FoundVariables(additive=self.parts.additive, local=self.parts.box, best=self.parts.best)
-        self.full = BayesianOptimisation(**DIMENSION_SCALED)
-        self.full_best = BayesianOptimisation(**DIMENSION_SCALED, best_share=BEST_SHARE)
-        self.part: Indices | None = None  # coordinates of the full model, where it cannot have all
+        self.full = AllVariables(self.owner, best=self.parts.best)
 
     # ------------------------------------------------------------------ proposing
 
@@ -261,23 +255,9 @@ class EvidenceSearch(HistoryEngine):
         self.level = -np.inf
 
     def _all(self, waiting: Array) -> tuple[Question, Array, Indices]:
-        """One point of Bayesian optimisation in all variables, or in a changing part of very many."""
-        coordinates = np.arange(self.dimension)
-        if self.dimension > WIDEST_MODEL:
-            if self.part is None or self.iteration % 20 == 0:
-                score = self.evidence.probability[self.owner] + 1e-3 * self.rng.random(self.dimension)
-                self.part = np.sort(np.argsort(-score)[:PART])
-            coordinates = self.part
-        subspace = Subspace(self.history, coordinates, waiting, self.owner)
-        x = self.history.X[self.history.best(1)[0]].copy()
-        # two models take turns, as in `FoundVariables`, once there are points enough for the best to say something
-        enough = len(self.history) >= 2 * len(coordinates)
-        if self.parts.best and enough and self.iteration % 2:
-            x[coordinates] = self.full_best.propose(1, subspace, self.rng)[0]
-            if np.abs(self.history.X - x).max(axis=1).min() > SAME_POINT:  # it cannot know that bad points are bad
-                return Question("full"), x, np.unique(self.owner[coordinates])
-        x[coordinates] = self.full.propose(1, subspace, self.rng)[0]
-        return Question("full"), x, np.unique(self.owner[coordinates])
+        """One point of Bayesian optimisation in all variables."""
+        found = self.full.propose(self.history, waiting, self.evidence.probability, self.iteration, self.rng)
+        return Question("full"), *found
 
     # ------------------------------------------------------------------ learning
 
@@ -409,8 +389,6 @@ class EvidenceSearch(HistoryEngine):
             "found": self.found.copy(),
             "optimiser": self.optimiser.state(),
             "full": self.full.state(),
-            "full_best": self.full_best.state(),
-            "part": self.part,
         }
 
     def restore(self, state: State) -> None:
@@ -423,10 +401,6 @@ class EvidenceSearch(HistoryEngine):
         self.fresh = state["fresh"]
         self.__dict__.pop("spread", None)
         self.asked, self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
-        self.restart, self.found, self.part = list(state["restart"]), state["found"], state["part"]
+        self.restart, self.found = list(state["restart"]), state["found"]
         self.optimiser.restore(state["optimiser"])
-        coordinates = np.arange(self.dimension) if self.part is None else self.part
-        waiting = np.empty((0, self.dimension))
-        subspace = Subspace(self.history, coordinates, waiting, self.owner)
-        self.full.restore(state["full"], subspace)
-        self.full_best.restore(state["full_best"], subspace)
+        self.full.restore(state["full"], self.history)

@@ -195,6 +195,12 @@ def options_of(method: Method) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
+def told(name: str, options: Mapping[str, Any], budget: int) -> dict[str, Any]:
+    """The options with the budget, for a method that plans ahead and was not told another one."""
+    plans = "budget" in options_of(find(name))
+    return {"budget": budget, **options} if plans else dict(options)
+
+
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
     """An engine for the variables described by `offsets` (see `SubspaceEngine`)."""
     method = find(name)

@@ -118,9 +118,7 @@ def run(
     One that raises `EvaluationFailed` is recorded with its message and the run goes on.
     """
     check_budget(budget)
-    chosen = paper_options(method, problem, options or {}, faithful)
-    if "budget" in methods.options_of(methods.find(method)):  # one that plans ahead
-        chosen.setdefault("budget", budget)
+    chosen = methods.told(method, paper_options(method, problem, options or {}, faithful), budget)
     started = time.perf_counter()
     opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
