@@ -106,6 +106,20 @@ def test_a_model_of_the_best_points_takes_turns_and_is_restored() -> None:
         assert np.array_equal(points[0], points[1])
 
 
+def test_steps_beside_the_tests_move_all_variables_that_are_not_rejected() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=8)
+    moved = []
+    for _ in range(60):
+        (trial,) = opt.ask()
+        search = engine(opt)
+        if search.phase == "tests" and trial.iteration is not None and search.open[trial.iteration].kind == "full":
+            assert np.array_equal(trial.variables, np.flatnonzero(~search.evidence.rejected))
+            moved.append(len(trial.variables))
+        opt.tell(trial, sparse(trial.x))
+    assert len(moved) >= 4
+    assert moved == sorted(moved, reverse=True)
+
+
 def test_an_audit_catches_variables_that_act_only_together() -> None:
     """Neither of two variables changes anything while the other is small: single tests must miss them."""
 

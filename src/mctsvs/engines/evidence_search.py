@@ -5,7 +5,8 @@ A run goes through phases, each of which can only lead to a later one:
     design      a few points spread over the cube; the best of them becomes the incumbent
     replicate   the incumbent once more: a different value means noise, and then all variables are modelled
     probe       fresh random groups of variables are changed: how many variables matter?
-    tests       few enough: groups are tested until every variable is found or rejected (`Evidence`)
+    tests       few enough: groups are tested until every variable is found or rejected (`Evidence`); a sixth of the
+                points are steps of Bayesian optimisation in the variables not rejected yet
     audit       all rejected variables at once, three times: if they act after all, all variables are modelled
     found       Bayesian optimisation of the found variables (`FoundVariables`), with fresh epochs out of local optima
     full        Bayesian optimisation of all variables (`AllVariables`)
@@ -29,13 +30,13 @@ from mctsvs.engines.base import HistoryEngine, latin_hypercube
 from mctsvs.gp.search import quasi_random
 from mctsvs.select.evidence import Evidence
 from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
-from mctsvs.solve.all_variables import AllVariables
+from mctsvs.solve.all_variables import WIDEST_MODEL, AllVariables
 from mctsvs.solve.found import FoundVariables
 from mctsvs.tree import Node
 
 DESIGN, FULL_DESIGN = 10, 20  # points before the first decision, and before the model of all variables
 SETTLED = 0.05  # expected number of active variables left at which testing ends
-TEST_SHARE = 0.85  # of the evaluations while testing; the others optimise what is found
+TEST_SHARE = 0.85  # of the evaluations while testing; the others optimise what is not rejected
 TESTABLE = 0.6  # of a known budget, after the design, may go into tests
 GIVE_UP = 1.6  # times the tests worth spending, without an end
 FEWEST = 4  # variables that tests must be able to find to be begun at all
@@ -52,6 +53,7 @@ class Parts:
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     accept     a test that is better becomes the incumbent
+    live       beside the tests, steps in all variables not rejected yet; without, in the found ones
     audit      the rejected variables are changed together before they are forgotten
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone
@@ -62,6 +64,7 @@ class Parts:
     tests: bool = True
     decision: bool = True
     accept: bool = True
+    live: bool = True
     audit: bool = True
     additive: bool = True
     best: bool = True
@@ -207,11 +210,17 @@ class EvidenceSearch(HistoryEngine):
             audit = self.parts.audit and evidence.rejected.any() and self._left >= LAST
             self.phase = "audit" if audit else "found"
             return self._next(waiting)
-        if len(self.found) == 0 or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
+        live = self._coordinates(np.flatnonzero(~evidence.rejected))
+        modelled = self.parts.live and len(live) <= WIDEST_MODEL
+        can_step = modelled or len(self.found)
+        if not can_step or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
             group = evidence.next_group(self._busy(), self.rng)
             if len(group):
                 return self._change(group, "test")
-        return self._step(waiting)
+        if not modelled:
+            return self._step(waiting)
+        self.steps += 1
+        return self._all(waiting, among=live)
 
     def _busy(self) -> Indices:
         """Variables in tests under way."""
@@ -254,9 +263,10 @@ class EvidenceSearch(HistoryEngine):
         self.restart = list(quasi_random(d + 4, d, self.rng))
         self.level = -np.inf
 
-    def _all(self, waiting: Array) -> tuple[Question, Array, Indices]:
-        """One point of Bayesian optimisation in all variables."""
-        found = self.full.propose(self.history, waiting, self.evidence.probability, self.iteration, self.rng)
+    def _all(self, waiting: Array, among: Indices | None = None) -> tuple[Question, Array, Indices]:
+        """One point of Bayesian optimisation in all variables, or in those coordinates alone."""
+        probability = self.evidence.probability
+        found = self.full.propose(self.history, waiting, probability, self.iteration, self.rng, among=among)
         return Question("full"), *found
 
     # ------------------------------------------------------------------ learning

@@ -1,4 +1,4 @@
-"""Bayesian optimisation of all variables at once, or of a changing part of very many.
+"""Bayesian optimisation of all variables that may matter, or of a changing part of very many.
 
 Two models under the dimension-scaled prior take turns as in `FoundVariables`, of all points and of the best, once there
 are points enough for the best alone to say something.
@@ -20,7 +20,7 @@ PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it se
 
 
 class AllVariables:
-    """The next point in all coordinates; `owner` says which variable each belongs to.
+    """The next point in many coordinates; `owner` says which variable each belongs to.
 
     best   every other point comes from a model of the best points alone
     """
@@ -29,14 +29,26 @@ class AllVariables:
         self.owner, self.best = owner, best
         self.of_all = BayesianOptimisation(**DIMENSION_SCALED)
         self.of_best = BayesianOptimisation(**DIMENSION_SCALED, best_share=BEST_SHARE)
-        self.part: Indices | None = None  # the coordinates moved, where there are too many
+        self.part: Indices | None = None  # the coordinates moved, where these are not all
 
     def propose(
-        self, history: History, waiting: Array, probability: Array, turn: int, rng: np.random.Generator
+        self,
+        history: History,
+        waiting: Array,
+        probability: Array,
+        turn: int,
+        rng: np.random.Generator,
+        *,
+        among: Indices | None = None,
     ) -> tuple[Array, Indices]:
-        """A point (D,) and the variables it moves; `probability` (V,) that a variable matters chooses the part."""
+        """A point (D,) and the variables it moves: the coordinates `among`, or all.
+
+        Where these are too many, `probability` (V,) that a variable matters chooses the part.
+        """
         D = len(self.owner)
-        if D > WIDEST_MODEL and (self.part is None or turn % PART_TURNS == 0):
+        if among is not None or D <= WIDEST_MODEL:
+            self.part = among
+        elif self.part is None or turn % PART_TURNS == 0:
             score = probability[self.owner] + 1e-3 * rng.random(D)
             self.part = np.sort(np.argsort(-score)[:PART])
         subspace = self._subspace(history, waiting)
