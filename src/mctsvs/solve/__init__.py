@@ -50,7 +50,7 @@ DIMENSION_SCALED: dict[str, Any] = {
     "starts": 2,
     "pool": 512,
     "climb": 60,
-    "fit_points": 2000,
+    "fit_points": 300,
     "fit_iterations": 60,
     "fit_growth": 1.05,
     "thorough": True,
