@@ -9,7 +9,7 @@ import pytest
 
 from mctsvs import Categorical, Float, Integer, Optimizer, problems
 from mctsvs.common import Array
-from mctsvs.engines.evidence_search import EvidenceSearch
+from mctsvs.engines.evidence_search import EvidenceSearch, stalled
 from mctsvs.testing import BUDGET
 
 
@@ -203,6 +203,14 @@ def test_many_points_from_elsewhere_are_read_quickly() -> None:
         opt.add(point, sum(point[f"c{i}"] == "a" for i in range(8)))
     assert not engine(opt).evidence.rejected[:8].any()
     assert engine(opt).evidence.tests < 50
+
+
+def test_stalled_is_measured_against_the_good_values() -> None:
+    bad, good = np.full(40, -1e6), np.linspace(0.0, 1.0, 20)
+    assert not stalled(np.concatenate([bad, good]), patience=20)
+    assert not stalled(good, patience=20)
+    assert stalled(np.concatenate([bad, good, np.full(20, 1.0001)]), patience=20)
+    assert not stalled(np.concatenate([bad, good, np.full(20, 1.1)]), patience=20)
 
 
 def test_failed_audits_do_not_keep_it_from_new_epochs() -> None:

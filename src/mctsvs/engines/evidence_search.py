@@ -44,6 +44,8 @@ LAST = 15  # evaluations left at which nothing is audited any more
 AUDITS = 3
 SAME = 1e-9  # values closer than this share of their range are equal
 HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected from this epoch
+PATIENCE = 40  # evaluations, and four for each coordinate, in which an epoch must gain something
+LEAST_GAIN = 0.01  # of the spread of its best third
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Parts:
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone
     box        a third of the steps stay in a box around the incumbent
-    epochs     a fresh start when the model promises nothing more
+    epochs     a fresh start when the model promises nothing more, or has promised too much for too long
     """
 
     tests: bool = True
@@ -249,7 +251,8 @@ class EvidenceSearch(HistoryEngine):
         point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, waiting[:, moved], failed, self.rng)
         self.spent = self.spent + 1 if promise < HOPELESS else 0
         d = len(moved)
-        if self.parts.epochs and self.spent >= 2 and self.phase == "found" and min(len(y), self._left) >= 4 * d + 20:
+        over = self.spent >= 2 or stalled(y, 4 * d + PATIENCE)
+        if self.parts.epochs and over and self.phase == "found" and min(len(y), self._left) >= 4 * d + 20:
             self._new_epoch(d)
             return self._step(waiting)
         self.steps += 1
@@ -414,3 +417,14 @@ class EvidenceSearch(HistoryEngine):
         self.restart, self.found = list(state["restart"]), state["found"]
         self.optimiser.restore(state["optimiser"])
         self.full.restore(state["full"], self.history)
+
+
+def stalled(y: Array, patience: int) -> bool:
+    """Whether the last `patience` values brought next to nothing, measured against the spread of the good ones.
+
+    A model can hope for long where nothing is: in one run of ten it stayed at Hartmann's second-best optimum.
+    """
+    if len(y) <= patience:
+        return False
+    best = np.sort(y)[-max(2, len(y) // 3) :]
+    return bool(y.max() - y[:-patience].max() < LEAST_GAIN * best.std())
