@@ -106,7 +106,7 @@ def test_a_model_of_the_best_points_takes_turns_and_is_restored() -> None:
         assert np.array_equal(points[0], points[1])
 
 
-def test_steps_beside_the_tests_move_all_variables_that_are_not_rejected() -> None:
+def test_early_steps_beside_the_tests_move_all_variables_that_are_not_rejected() -> None:
     opt = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=8)
     moved = []
     for _ in range(60):
@@ -116,8 +116,9 @@ def test_steps_beside_the_tests_move_all_variables_that_are_not_rejected() -> No
             assert np.array_equal(trial.variables, np.flatnonzero(~search.evidence.rejected))
             moved.append(len(trial.variables))
         opt.tell(trial, sparse(trial.x))
-    assert len(moved) >= 4
+    assert len(moved) >= 3
     assert moved == sorted(moved, reverse=True)
+    assert 0 < len(search.found) < moved[-1]
 
 
 def test_an_audit_catches_variables_that_act_only_together() -> None:

@@ -6,7 +6,7 @@ A run goes through phases, each of which can only lead to a later one:
     replicate   the incumbent once more: a different value means noise, and then all variables are modelled
     probe       fresh random groups of variables are changed: how many variables matter?
     tests       few enough: groups are tested until every variable is found or rejected (`Evidence`); a sixth of the
-                points are steps of Bayesian optimisation in the variables not rejected yet
+                points are steps of Bayesian optimisation, in the variables not rejected yet or in those found
     audit       all rejected variables at once, three times: if they act after all, all variables are modelled
     found       Bayesian optimisation of the found variables (`FoundVariables`), with fresh epochs out of local optima
     full        Bayesian optimisation of all variables (`AllVariables`)
@@ -36,7 +36,7 @@ from mctsvs.tree import Node
 
 DESIGN, FULL_DESIGN = 10, 20  # points before the first decision, and before the model of all variables
 SETTLED = 0.05  # expected number of active variables left at which testing ends
-TEST_SHARE = 0.85  # of the evaluations while testing; the others optimise what is not rejected
+TEST_SHARE = 0.85  # of the evaluations while testing; the others are steps
 TESTABLE = 0.6  # of a known budget, after the design, may go into tests
 GIVE_UP = 1.6  # times the tests worth spending, without an end
 FEWEST = 4  # variables that tests must be able to find to be begun at all
@@ -55,7 +55,8 @@ class Parts:
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     accept     a test that is better becomes the incumbent
-    live       beside the tests, steps in all variables not rejected yet; without, in the found ones
+    live       beside the tests, steps in all variables not rejected yet until half of what matters is found;
+               without, in the found ones alone
     audit      the rejected variables are changed together before they are forgotten
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone
@@ -213,7 +214,9 @@ class EvidenceSearch(HistoryEngine):
             self.phase = "audit" if audit else "found"
             return self._next(waiting)
         live = self._coordinates(np.flatnonzero(~evidence.rejected))
-        modelled = self.parts.live and len(live) <= WIDEST_MODEL
+        # the found variables have the better model; worth more once they are the larger part of what matters
+        most_unknown = evidence.undecided > len(self.found)
+        modelled = self.parts.live and most_unknown and len(live) <= WIDEST_MODEL
         can_step = modelled or len(self.found)
         if not can_step or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
             group = evidence.next_group(self._busy(), self.rng)
