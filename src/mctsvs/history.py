@@ -67,6 +67,13 @@ class History:
             return rows[np.argsort(-y[rows], kind="stable")][:k]
         return np.argsort(-y, kind="stable")
 
+    def failures_beside(self, x: Array, coordinates: Indices) -> Array:
+        """(f, D) the failed points that differ from x in these coordinates alone."""
+        failures = np.array(self.failures).reshape(-1, len(x))
+        others = np.delete(failures, coordinates, axis=1) - np.delete(x, coordinates)
+        kept: Array = failures[np.abs(others).max(axis=1, initial=0.0) <= 1e-9]
+        return kept
+
     def state(self) -> State:
         """Read-only views: rows are never changed, so a state taken now stays what it is, at no cost."""
         X, y = self.X.view(), self.y.view()

@@ -111,14 +111,15 @@ def test_early_steps_beside_the_tests_move_all_variables_that_are_not_rejected()
     moved = []
     for _ in range(60):
         (trial,) = opt.ask()
-        search = engine(opt)
-        if search.phase == "tests" and trial.iteration is not None and search.open[trial.iteration].kind == "full":
-            assert np.array_equal(trial.variables, np.flatnonzero(~search.evidence.rejected))
+        inside = engine(opt)
+        question = inside.open.get(trial.iteration)
+        if inside.phase == "tests" and question is not None and question.kind == "full":
+            assert np.array_equal(trial.variables, np.flatnonzero(~inside.evidence.rejected))
             moved.append(len(trial.variables))
         opt.tell(trial, sparse(trial.x))
     assert len(moved) >= 3
     assert moved == sorted(moved, reverse=True)
-    assert 0 < len(search.found) < moved[-1]
+    assert 0 < len(inside.found) < moved[-1]
 
 
 def test_an_audit_catches_variables_that_act_only_together() -> None:
@@ -204,6 +205,54 @@ def test_many_points_from_elsewhere_are_read_quickly() -> None:
         opt.add(point, sum(point[f"c{i}"] == "a" for i in range(8)))
     assert not engine(opt).evidence.rejected[:8].any()
     assert engine(opt).evidence.tests < 50
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "bo-dsp", "bo"])
+def test_categories_are_not_repeated(method: str) -> None:
+    """Rounded to the nearest category, every step of a model would be a point it knows."""
+    space = {f"c{i}": Categorical(list("abc")) for i in range(40)}
+    opt = Optimizer(space, direction="maximize", method=method, seed=1)
+    points = []
+    for _ in range(60):
+        (trial,) = opt.ask()
+        points.append(trial.x.tobytes())
+        opt.tell(trial, sum(trial.params[f"c{i}"] == "b" for i in (3, 14, 15, 26)) + 0.1 * (trial.params["c9"] == "c"))
+    replicates = 1 if method == "mcts-vs" else 0
+    assert len(points) - len(set(points)) == replicates
+
+
+def test_tests_of_others_do_not_make_room_for_steps() -> None:
+    """A run that begins with the tests of another one goes on testing: the share of steps is of its own points."""
+    first = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=9)
+    second = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=10)
+    for _ in range(32):
+        (trial,) = first.ask()
+        first.tell(trial, sparse(trial.x))
+    assert engine(first).phase == "tests"
+    for trial in first.trials:
+        assert trial.value is not None
+        second.add(trial.x, trial.value)
+    assert engine(second).evidence.tests > 12
+    kinds = []
+    for _ in range(8):
+        (trial,) = second.ask()
+        question = engine(second).open.get(trial.iteration)
+        kinds.append("design" if question is None else question.kind)
+        second.tell(trial, sparse(trial.x))
+    assert kinds.count("full") + kinds.count("step") + kinds.count("box") <= 2
+
+
+def test_a_late_replicate_leads_nowhere_back() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=11)
+    for _ in range(10):
+        (trial,) = opt.ask()
+        opt.tell(trial, sparse(trial.x))
+    (replicate,) = opt.ask()
+    assert engine(opt).open[replicate.iteration].kind == "replicate"
+    opt.add(replicate.x, sparse(replicate.x) + 0.5)  # another worker saw noise
+    assert engine(opt).phase == "full"
+    opt.tell(replicate, sparse(replicate.x))
+    assert engine(opt).phase == "full"
 
 
 def test_stalled_is_measured_against_the_good_values() -> None:

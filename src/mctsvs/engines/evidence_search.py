@@ -27,6 +27,7 @@ import numpy as np
 from mctsvs.common import Array, Indices, State, check_count, check_fields
 from mctsvs.engines import Observation, Proposal
 from mctsvs.engines.base import HistoryEngine, latin_hypercube
+from mctsvs.gp.categories import blocks_of, other_category
 from mctsvs.gp.search import quasi_random
 from mctsvs.select.evidence import Evidence
 from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
@@ -44,6 +45,7 @@ LAST = 15  # evaluations left at which nothing is audited any more
 AUDITS = 3
 SAME = 1e-9  # values closer than this share of their range are equal
 HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected from this epoch
+COUNTERS = ("asked", "designed", "probed", "tested", "steps", "audits", "epoch", "spent")
 PATIENCE = 40  # evaluations, and four for each coordinate, in which an epoch must gain something
 LEAST_GAIN = 0.01  # of the spread of its best third
 
@@ -118,7 +120,7 @@ class EvidenceSearch(HistoryEngine):
         self.count = ActiveCount(n, affordable=self.affordable)
         self.fresh: Indices = rng.permutation(n)  # variables not probed yet are those from `probed` on
         self.designed = self.probed = 0
-        self.steps = 0  # points that optimised the found variables
+        self.tested = self.steps = 0  # own tests answered, and steps of optimisation beside and after them
         self.audits = 0
         self.epoch = 0  # first row of the history that the model of the found variables sees
         self.spent = 0  # proposals in a row that promised nothing
@@ -201,6 +203,9 @@ class EvidenceSearch(HistoryEngine):
         x, k = self.incumbent.copy(), len(coordinates)
         anywhere, push = self.rng.random(k), (x[coordinates] + 0.2 + 0.6 * self.rng.random(k)) % 1.0
         x[coordinates] = np.where(self.rng.random(k) < 0.5, anywhere, push)
+        for block in blocks_of(self.owner, coordinates):
+            category = coordinates[block]
+            x[category] = other_category(self.incumbent, category, self.rng)
         return Question(kind, self.level, self.incumbent, group), x, group
 
     def _test(self, waiting: Array) -> tuple[Question, Array, Indices]:
@@ -218,7 +223,7 @@ class EvidenceSearch(HistoryEngine):
         most_unknown = evidence.undecided > len(self.found)
         modelled = self.parts.live and most_unknown and len(live) <= WIDEST_MODEL
         can_step = modelled or len(self.found)
-        if not can_step or evidence.tests <= TEST_SHARE * (evidence.tests + self.steps):
+        if not can_step or self.tested <= TEST_SHARE * (self.tested + self.steps):
             group = evidence.next_group(self._busy(), self.rng)
             if len(group):
                 return self._change(group, "test")
@@ -247,11 +252,10 @@ class EvidenceSearch(HistoryEngine):
         if len(y) < 2:  # the first points of an epoch are still awaited
             x[moved] = self.rng.random(len(moved))
             return Question("epoch", self.level), x, self.found
-        # failures elsewhere may be the doing of the other variables
-        failures = np.array(self.history.failures).reshape(-1, self.dimension)
-        alike = np.abs(np.delete(failures, moved, axis=1) - np.delete(x, moved)).max(axis=1, initial=0.0) <= 1e-9
-        failed = failures[alike][:, moved]
-        point, promise, local = self.optimiser.propose(X, y, x[moved], self.level, waiting[:, moved], failed, self.rng)
+        failed = self.history.failures_beside(x, moved)[:, moved]  # others may be the doing of other variables
+        point, promise, local = self.optimiser.propose(
+            X, y, x[moved], self.level, waiting[:, moved], failed, self.rng, blocks=blocks_of(self.owner, moved)
+        )
         self.spent = self.spent + 1 if promise < HOPELESS else 0
         d = len(moved)
         over = self.spent >= 2 or stalled(y, 4 * d + PATIENCE)
@@ -295,13 +299,15 @@ class EvidenceSearch(HistoryEngine):
             changed = self._changed_variables(observation.x, question.base)
             differs = abs(y - question.level) > self._tolerance
             if kind == "replicate":
-                self.phase = "probe"
                 if differs or not self.parts.tests:
                     self.phase = "full"
+                elif self.phase == "replicate":
+                    self.phase = "probe"
             elif kind == "audit":
                 if differs:
                     self.phase = "full"
             elif len(changed):
+                self.tested += 1
                 self.evidence.add(changed, y - question.level, hit=differs)
                 if kind == "probe":
                     self.count.add(len(changed), hit=differs)
@@ -400,7 +406,7 @@ class EvidenceSearch(HistoryEngine):
             "evidence": self.evidence.state(),
             "count": self.count.state(),
             "fresh": self.fresh.copy(),
-            "counters": [self.asked, self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent],
+            "counters": [getattr(self, name) for name in COUNTERS],
             "restart": [point.copy() for point in self.restart],
             "found": self.found.copy(),
             "optimiser": self.optimiser.state(),
@@ -416,7 +422,8 @@ class EvidenceSearch(HistoryEngine):
         self.count = ActiveCount.restore(len(self.everything), state["count"], self.affordable)
         self.fresh = state["fresh"]
         self.__dict__.pop("spread", None)
-        self.asked, self.designed, self.probed, self.steps, self.audits, self.epoch, self.spent = state["counters"]
+        for name, count in zip(COUNTERS, state["counters"], strict=True):
+            setattr(self, name, count)
         self.restart, self.found = list(state["restart"]), state["found"]
         self.optimiser.restore(state["optimiser"])
         self.full.restore(state["full"], self.history)
@@ -430,4 +437,4 @@ def stalled(y: Array, patience: int) -> bool:
     if len(y) <= patience:
         return False
     best = np.sort(y)[-max(2, len(y) // 3) :]
-    return bool(y.max() - y[:-patience].max() < LEAST_GAIN * best.std())
+    return bool(y.max() - y[:-patience].max() <= LEAST_GAIN * best.std())

@@ -27,9 +27,10 @@ class AllVariables:
 
     def __init__(self, owner: Indices, *, best: bool = True) -> None:
         self.owner, self.best = owner, best
-        self.of_all = BayesianOptimisation(**DIMENSION_SCALED)
-        self.of_best = BayesianOptimisation(**DIMENSION_SCALED, best_share=BEST_SHARE)
+        self.of_all = BayesianOptimisation(**DIMENSION_SCALED, distinct=True)
+        self.of_best = BayesianOptimisation(**DIMENSION_SCALED, distinct=True, best_share=BEST_SHARE)
         self.part: Indices | None = None  # the coordinates moved, where these are not all
+        self.given = False  # whether the caller chose them
 
     def propose(
         self,
@@ -41,16 +42,17 @@ class AllVariables:
         *,
         among: Indices | None = None,
     ) -> tuple[Array, Indices]:
-        """A point (D,) and the variables it moves: the coordinates `among`, or all.
+        """A point (D,) and the variables it moves: those of the coordinates `among`, or all.
 
-        Where these are too many, `probability` (V,) that a variable matters chooses the part.
+        Where all are too many, `probability` (V,) that a variable matters chooses the part.
         """
-        D = len(self.owner)
-        if among is not None or D <= WIDEST_MODEL:
+        if among is not None or len(self.owner) <= WIDEST_MODEL:
             self.part = among
-        elif self.part is None or turn % PART_TURNS == 0:
-            score = probability[self.owner] + 1e-3 * rng.random(D)
-            self.part = np.sort(np.argsort(-score)[:PART])
+        elif self.part is None or self.given or turn % PART_TURNS == 0:
+            order = np.argsort(-(probability + 1e-3 * rng.random(len(probability))))
+            whole = np.cumsum(np.bincount(self.owner)[order]) <= PART  # a category with all of its coordinates
+            self.part = np.flatnonzero(np.isin(self.owner, order[whole]))
+        self.given = among is not None
         subspace = self._subspace(history, waiting)
         moved = subspace.coordinates
         x, variables = history.X[history.best(1)[0]].copy(), np.unique(self.owner[moved])
@@ -62,14 +64,18 @@ class AllVariables:
         return x, variables
 
     def _subspace(self, history: History, waiting: Array) -> Subspace:
-        coordinates = np.arange(len(self.owner)) if self.part is None else self.part
-        return Subspace(history, coordinates, waiting, self.owner)
+        if not self.given:
+            coordinates = np.arange(len(self.owner)) if self.part is None else self.part
+            return Subspace(history, coordinates, waiting, self.owner)
+        assert self.part is not None
+        failed = history.failures_beside(history.X[history.best(1)[0]], self.part)  # others may do what others did
+        return Subspace(history, self.part, waiting, self.owner, failed)
 
     def state(self) -> State:
-        return {"all": self.of_all.state(), "best": self.of_best.state(), "part": self.part}
+        return {"all": self.of_all.state(), "best": self.of_best.state(), "part": self.part, "given": self.given}
 
     def restore(self, state: State, history: History) -> None:
-        self.part = state["part"]
+        self.part, self.given = state["part"], state["given"]
         subspace = self._subspace(history, np.empty((0, len(self.owner))))
         self.of_all.restore(state["all"], subspace)
         self.of_best.restore(state["best"], subspace)

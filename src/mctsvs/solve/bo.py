@@ -9,6 +9,7 @@ import numpy as np
 
 from mctsvs.common import Array, InputError, State, check_choice, check_fields
 from mctsvs.gp import acquisition as acq
+from mctsvs.gp.categories import Blocks, blocks_of, decide
 from mctsvs.gp.model import KERNELS, Model
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
@@ -39,6 +40,7 @@ class Settings:
     constant_mean: bool = False
     winsorise: bool = True
     best_share: float = 1.0
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         check_choice("kernel", self.kernel, KERNELS)
@@ -66,6 +68,9 @@ class BayesianOptimisation:
     constant_mean       values vary about an unknown constant, not about their mean
     best_share          once there are twice as many points as coordinates, only this share of them, the best, enters
                         the model: bad points set a scale on which differences between good ones look like nothing
+
+    distinct            categories are decided so that a point is new among the coordinates given (as it always is when
+                        these are all): for callers that leave the others alone
 
     Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
     but its parameters are never fitted to them.
@@ -98,13 +103,28 @@ class BayesianOptimisation:
             value = self._surface(posterior, best, subspace, rng)(points)
             return points[np.argsort(-value, kind="stable")[:n]]
         chosen: list[Array] = []
-        s = self.settings
+        s, blocks = self.settings, self._categories(subspace)
         for _ in range(n):
             surface = self._surface(posterior, best, subspace, rng)
-            chosen.append(maximise(surface, incumbents, rng, size=s.pool, starts=s.starts, iterations=s.climb))
+            point = maximise(surface, incumbents, rng, size=s.pool, starts=s.starts, iterations=s.climb)
+            if blocks:
+                point = decide(
+                    surface,
+                    point,
+                    blocks,
+                    np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)]),
+                    rng,
+                )
+            chosen.append(point)
             if len(chosen) < n and self.settings.acquisition != "thompson":
                 posterior = _with_lies(posterior, chosen[-1][None], lie)
         return np.array(chosen)
+
+    def _categories(self, subspace: Subspace) -> Blocks:
+        """Those to decide: where other variables are filled in afterwards, a point that looks known is not."""
+        if subspace.owner is None or not (self.settings.distinct or subspace.complete):
+            return []
+        return blocks_of(subspace.owner, subspace.coordinates)
 
     def _data(self, subspace: Subspace) -> tuple[Array, Array]:
         """What the model is made of."""

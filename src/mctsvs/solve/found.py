@@ -17,6 +17,7 @@ import numpy as np
 
 from mctsvs.common import Array, State
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
+from mctsvs.gp.categories import Blocks, decide
 from mctsvs.gp.kernels import Joint, Kernel, joint_additive
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import fit, spread_by_rank
@@ -147,20 +148,24 @@ class FoundVariables:
         waiting: Array,
         failed: Array,
         rng: np.random.Generator,
+        *,
+        blocks: Blocks | None = None,
     ) -> tuple[Array, float, bool]:
         """The next point, its log EI, and whether it lies in the box.
 
-        X (n, d), y (n,) data; `incumbent` (d,) with value `level`; points (p, d) that wait for their value or failed.
+        X (n, d), y (n,) data; `incumbent` (d,) with value `level`; points (p, d) that wait for their value or failed;
+        `blocks` the coordinates of each category.
         """
         self.turn += 1
         n, d = X.shape
         if self.best and self.turn % 2 == 0 and n >= 2 * FEW * d:
             rows = np.sort(np.argsort(-y, kind="stable")[: max(FEW * d, int(BEST_SHARE * n))])
             model = self.of_best.posterior(X[rows], y[rows], incumbent, level)
-            found = self._search(*model, X, incumbent, waiting, failed, rng)
+            found = self._search(*model, X, incumbent, waiting, failed, blocks, rng)
             if np.abs(X - found[0]).max(axis=1).min() > SAME_POINT:  # it cannot know that bad points are bad
                 return found
-        return self._search(*self.of_all.posterior(X, y, incumbent, level), X, incumbent, waiting, failed, rng)
+        model = self.of_all.posterior(X, y, incumbent, level)
+        return self._search(*model, X, incumbent, waiting, failed, blocks, rng)
 
     def _search(
         self,
@@ -170,6 +175,7 @@ class FoundVariables:
         incumbent: Array,
         waiting: Array,
         failed: Array,
+        blocks: Blocks | None,
         rng: np.random.Generator,
     ) -> tuple[Array, float, bool]:
         """The point of largest log EI above `best` in one of the three ways, its log EI, and whether in the box."""
@@ -202,6 +208,9 @@ class FoundVariables:
             point, value = climb(surface, start, low, high, iterations=20)
             if value > reached:
                 chosen, reached = point, value
+        if blocks:
+            chosen = decide(surface, chosen, blocks, np.concatenate([X, avoid]), rng)
+            reached = float(surface(chosen[None])[0])
         return chosen, reached, local
 
     def state(self) -> State:

@@ -20,15 +20,21 @@ class Subspace:
     coordinates: Indices  # (d,)
     waiting: Array  # (p, D) points asked for and not yet told
     owner: Indices | None = None  # (D,) variable of each coordinate; None: a variable each
+    failed: Array | None = None  # (f, D) the failures that count; None: all
 
     @property
     def dimension(self) -> int:
         return len(self.coordinates)
 
+    @property
+    def complete(self) -> bool:
+        """Whether these are all coordinates."""
+        return bool(self.dimension == self.history.X.shape[1])
+
     @cached_property
     def X(self) -> Array:
         """(n, d) points evaluated."""
-        if self.dimension == self.history.X.shape[1]:
+        if self.complete:
             return self.history.X
         return self.history.X[:, self.coordinates]
 
@@ -46,5 +52,5 @@ class Subspace:
     @cached_property
     def avoid(self) -> Array:
         """(a, d) points waiting for their value or failed: no reason to propose them again."""
-        points = [*self.history.failures, *self.waiting]
+        points = [*(self.history.failures if self.failed is None else self.failed), *self.waiting]
         return np.array([x[self.coordinates] for x in points]).reshape(len(points), self.dimension)
