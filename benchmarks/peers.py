@@ -168,22 +168,26 @@ def headline(rows: list[dict[str, Any]]) -> str:
     """The README's table: after 100 and 200 evaluations, best mean of the first problem first."""
     lines = []
     for method in {row["method"] for row in rows}:
-        cells, order, ms = [], [], []
-        for problem in HEADLINE:
-            kept = [row for row in rows if (row["problem"], row["method"], row["centre"]) == (problem, method, False)]
-            kept = [row for row in kept if row["budget"] == 200] or [row for row in kept if row["budget"] == 100]
-            if len(kept) < 3:
-                break
-            ends = [np.array([row["at"][n] for row in kept]) for n in ("100", "200") if n in kept[0]["at"]]
-            cells.append(f"{'; '.join(short(end) for end in ends)} ({len(kept)})")
-            order.append(ends[-1].mean())
-            ms.append(np.mean([row["seconds"] for row in kept]))
-        else:
-            name = f"**{method}**" if method == "mcts-vs" else method
-            lines.append((-order[0], "| " + " | ".join([name, *cells, f"{1e3 * np.mean(ms):.0f}"]) + " |"))
+        groups = [enough(rows, problem, method) for problem in HEADLINE]
+        if not all(groups):
+            continue
+        cells, ms = [], 1e3 * np.mean([row["seconds"] for group in groups for row in group])
+        for group in groups:
+            ends = [np.array([row["at"][n] for row in group]) for n in ("100", "200") if n in group[0]["at"]]
+            cells.append("; ".join(map(short, ends)) + (" at 100" if len(ends) == 1 else "") + f" ({len(group)})")
+        first = float(np.mean([row["at"]["100"] for row in groups[0]]))
+        name = f"**{method}**" if method == "mcts-vs" else method
+        lines.append((-first, "| " + " | ".join([name, *cells, f"{ms:.0f}"]) + " |"))
     head = ["after 100; 200 evaluations (runs)", *HEADLINE, "ms"]
     best = "| optimum | " + " | ".join(f"{problems.make(p.partition('@')[0]).optimum:.4g}" for p in HEADLINE) + " | |"
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(t for _, t in sorted(lines)), best])
+
+
+def enough(rows: list[dict[str, Any]], problem: str, method: str) -> list[dict[str, Any]]:
+    """At least three runs of 200 evaluations, or of 100, or none."""
+    kept = [row for row in rows if (row["problem"], row["method"], row["centre"]) == (problem, method, False)]
+    groups = [[row for row in kept if row["budget"] == budget] for budget in (200, 100)]
+    return next((group for group in groups if len(group) >= 3), [])
 
 
 def short(values: Array) -> str:

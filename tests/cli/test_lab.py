@@ -60,6 +60,12 @@ def test_reproduce_lists_every_entry(capsys: pytest.CaptureFixture[str]) -> None
     assert all(name in printed for name in ENTRIES)
 
 
+@pytest.mark.parametrize("text", ["turbo", "turbo=", "turbo=0", "turbo=some"])
+def test_fewer_seeds_need_a_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "k", "--fewer", text]) == 2
+    assert f"--fewer {text!r} cannot be used: give METHOD=N" in capsys.readouterr().err
+
+
 def test_an_entry_without_its_data_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,16 @@ def test_slow_methods_get_less_unless_seeds_are_asked_for() -> None:
     assert [job.seed for job in asked["Hartmann6_300", "saasbo"]] == [1, 2]
 
 
+def test_a_slow_method_gets_fewer_seeds_where_asked() -> None:
+    entry, choice = ENTRIES["significance"], Choice(fewer=(("turbo", 3), ("saasbo", 1)))
+    small = reproduce.shrink(entry, choice)
+    planned = reproduce.plan(small, choice)
+    assert [job.seed for job in planned["Levy10_100", "turbo"]] == [2021, 2022, 2023]
+    assert len(planned["Levy10_100", "mcts-vs-bo"]) == 50
+    assert small.fewer == {"turbo": 3}, "a method that is not there is not spoken of"
+    assert reproduce.command(entry, choice) == "mctsvs reproduce significance --fewer turbo=3,saasbo=1"
+
+
 def test_labels_stay_while_jobs_carry_the_papers_options() -> None:
     entry, choice = ENTRIES["synthetic2"], Choice(paper=True)
     planned = reproduce.plan(entry, choice)

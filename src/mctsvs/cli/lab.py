@@ -81,6 +81,9 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
         "--paper", action="store_true", help="the paper's exploration constant, candidate search and TuRBO bursts"
     )
     command.add_argument("--without", default="", metavar="LIST", help="methods to leave out, such as saasbo,alebo")
+    command.add_argument(
+        "--fewer", default="", metavar="LIST", help="seeds of slow methods, such as turbo=30,saasbo=1; default: all"
+    )
     command.add_argument("--runs", type=Path, metavar="DIR", help="where finished runs are kept; default: DIR/runs")
     _shared(command, whole, "reproduction")
     command.set_defaults(command=reproduce_entries)
@@ -202,7 +205,8 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
         check_budget(arguments.budget)
     chosen_seeds = None if arguments.seeds is None else tuple(seeds(arguments.seeds))
     without = tuple(cases.parse(part).method for part in cases.split(arguments.without))
-    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper, without)
+    fewer = tuple(seed_count(part) for part in cases.split(arguments.fewer))
+    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper, without, fewer)
     folder: Path = arguments.output
     store = Store(arguments.runs or folder / "runs")
     Store(folder)
@@ -222,6 +226,14 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
             print(f"{entry.name}: {written} ({grid.clock(time.monotonic() - started)})", flush=True)
     print(f"the pages are listed in {frame.index(folder, ENTRIES)}")
     return report(failures)
+
+
+def seed_count(text: str) -> tuple[str, int]:
+    """A method and the number of its seeds, from METHOD=N."""
+    method, _, count = text.partition("=")
+    if not (count.isdecimal() and int(count)):
+        raise InputError(f"--fewer {text!r} cannot be used: give METHOD=N, such as turbo=30")
+    return cases.parse(method).method, int(count)
 
 
 def list_entries() -> int:

@@ -5,8 +5,8 @@ A run goes through phases, each of which can only lead to a later one:
     design      a few points spread over the cube; the best of them becomes the incumbent
     replicate   the incumbent once more: a different value means noise, and then all variables are modelled
     probe       fresh random groups of variables are changed: how many variables matter?
-    tests       few enough: groups are tested until every variable is found or rejected (`Evidence`); a sixth of the
-                points are steps of Bayesian optimisation, in the variables not rejected yet or in those found
+    tests       few enough: groups are tested until every variable is found or rejected (`Evidence`); one point in
+                seven is a step of Bayesian optimisation, in the variables not rejected yet or in those found
     audit       all rejected variables at once, three times: if they act after all, all variables are modelled
     found       Bayesian optimisation of the found variables (`FoundVariables`), with fresh epochs out of local optima
     full        Bayesian optimisation of all variables (`AllVariables`)

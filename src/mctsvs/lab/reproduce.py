@@ -29,6 +29,7 @@ class Choice:
     quick: bool = False
     paper: bool = False  # the paper's exploration constant, candidate search and length of TuRBO's bursts
     without: tuple[str, ...] = ()  # methods to leave out
+    fewer: tuple[tuple[str, int], ...] = ()  # methods that get only so many of the seeds
 
 
 @dataclass
@@ -69,6 +70,8 @@ def shrink(entry: Entry, choice: Choice) -> Entry:
         for method, only in QUICK_ONLY.items():
             if entry.name != only:
                 entry = without(entry, method)
+    methods = {cases.parse(case).method for panel in entry.panels for case in panel.cases}
+    fewer |= {method: count for method, count in choice.fewer if method in methods}
     return replace(entry, seeds=seeds, budget=budget, budgets=budgets, fewer=fewer)
 
 
@@ -205,6 +208,8 @@ def command(entry: Entry, choice: Choice) -> str:
     words += ["--quick"] * choice.quick + ["--paper"] * choice.paper
     if choice.without:
         words.append(f"--without {','.join(choice.without)}")
+    if choice.fewer:
+        words.append("--fewer " + ",".join(f"{method}={count}" for method, count in choice.fewer))
     return " ".join(words)
 
 
