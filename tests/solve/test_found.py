@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mctsvs.common import Array
-from mctsvs.solve.found import FIRST_BOX, LEAST_BOX, Box, FoundVariables, failure_share
+from mctsvs.solve.found import FIRST_BOX, LEAST_BOX, Box, FoundVariables, failure_share, stalled
 
 NONE = np.empty((0, 3))
 
@@ -92,3 +92,11 @@ def test_box_grows_shrinks_and_begins_again() -> None:
         widths.append(box.width)
     assert min(widths) >= LEAST_BOX
     assert FIRST_BOX in widths
+
+
+def test_stalled_is_measured_against_the_good_values() -> None:
+    bad, good = np.full(40, -1e6), np.linspace(0.0, 1.0, 20)
+    assert not stalled(np.concatenate([bad, good]), patience=20)
+    assert not stalled(good, patience=20)
+    assert stalled(np.concatenate([bad, good, np.full(20, 1.0001)]), patience=20)
+    assert not stalled(np.concatenate([bad, good, np.full(20, 1.1)]), patience=20)

@@ -24,15 +24,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State, check_count, check_fields
+from mctsvs.common import Array, Indices, State, check_count
 from mctsvs.engines import Observation, Proposal
 from mctsvs.engines.base import HistoryEngine, latin_hypercube
+from mctsvs.engines.parts import Parts
 from mctsvs.gp.categories import blocks_of, other_category
 from mctsvs.gp.search import quasi_random
 from mctsvs.select.evidence import Evidence
 from mctsvs.select.sparsity import AFFORDABLE, ActiveCount
 from mctsvs.solve.all_variables import WIDEST_MODEL, AllVariables
-from mctsvs.solve.found import FoundVariables
+from mctsvs.solve.found import PATIENCE, FoundVariables, stalled
 from mctsvs.tree import Node
 
 DESIGN, FULL_DESIGN = 10, 20  # points before the first decision, and before the model of all variables
@@ -46,38 +47,6 @@ AUDITS = 3
 SAME = 1e-9  # values closer than this share of their range are equal
 HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected from this epoch
 COUNTERS = ("asked", "designed", "probed", "tested", "steps", "audits", "epoch", "spent")
-PATIENCE = 40  # evaluations, and four for each coordinate, in which an epoch must gain something
-LEAST_GAIN = 0.01  # of the spread of its best third
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the method is made of; each can be left out, to see what it adds (docs/results/ablation.md).
-
-    tests      find the variables; without, all of them are modelled from the start
-    decision   few or many, from fresh groups; without, testing goes on until it gives up
-    accept     a test that is better becomes the incumbent
-    live       beside the tests, steps in all variables not rejected yet until half of what matters is found;
-               without, in the found ones alone
-    audit      the rejected variables are changed together before they are forgotten
-    additive   the model of the found variables has an additive term
-    best       every other step models the best points alone
-    box        a third of the steps stay in a box around the incumbent
-    epochs     a fresh start when the model promises nothing more, or has promised too much for too long
-    """
-
-    tests: bool = True
-    decision: bool = True
-    accept: bool = True
-    live: bool = True
-    audit: bool = True
-    additive: bool = True
-    best: bool = True
-    box: bool = True
-    epochs: bool = True
-
-    def __post_init__(self) -> None:
-        check_fields(self, least={})
 
 
 @dataclass(frozen=True)
@@ -427,14 +396,3 @@ class EvidenceSearch(HistoryEngine):
         self.restart, self.found = list(state["restart"]), state["found"]
         self.optimiser.restore(state["optimiser"])
         self.full.restore(state["full"], self.history)
-
-
-def stalled(y: Array, patience: int) -> bool:
-    """Whether the last `patience` values brought next to nothing, measured against the spread of the good ones.
-
-    A model can hope for long where nothing is: in one run of ten it stayed at Hartmann's second-best optimum.
-    """
-    if len(y) <= patience:
-        return False
-    best = np.sort(y)[-max(2, len(y) // 3) :]
-    return bool(y.max() - y[:-patience].max() <= LEAST_GAIN * best.std())

@@ -36,14 +36,15 @@ def decide(surface: SurfaceLike, point: Array, blocks: Blocks, known: Array, rng
     """
     x = _rounded(point, blocks)
     tried, values = [x[None]], [surface(x[None])]
+    value = values[0][0]
     for _ in range(MOST_STEPS):
         near = _neighbours(x, blocks, rng)
         tried.append(near)
         values.append(surface(near))
         best = int(np.argmax(values[-1]))
-        if values[-1][best] <= surface(x[None])[0]:
+        if values[-1][best] <= value:
             break
-        x = near[best]
+        x, value = near[best], values[-1][best]
     points = np.concatenate(tried)
     order = np.argsort(-np.concatenate(values), kind="stable")
     seen = {row.tobytes() for row in known + 0.0}

@@ -34,6 +34,8 @@ FIRST_BOX, LARGEST_BOX, LEAST_BOX = 0.8, 1.6, 0.01  # widths of the local box
 POOL = 160
 BEST_SHARE = 0.3  # of the points, in the model of the best
 SAME_POINT = 1e-6  # in every coordinate
+PATIENCE = 40  # evaluations, and four for each coordinate, in which a search must gain something
+LEAST_GAIN = 0.01  # of the spread of its best third
 FEW = 4  # points for each variable that this model needs
 
 
@@ -237,3 +239,14 @@ def failure_share(failed: Array, X: Array, neighbours: int = 5) -> Array:
     nearest = np.argsort(distance, axis=1, kind="stable")[:, : min(neighbours, len(others) - 1)]
     share: Array = (nearest >= len(X)).mean(axis=1)
     return share
+
+
+def stalled(y: Array, patience: int) -> bool:
+    """Whether the last `patience` values brought next to nothing, measured against the spread of the good ones.
+
+    A model can hope for long where nothing is: in one run of ten it stayed at Hartmann's second-best optimum.
+    """
+    if len(y) <= patience:
+        return False
+    best = np.sort(y)[-max(2, len(y) // 3) :]
+    return bool(y.max() - y[:-patience].max() <= LEAST_GAIN * best.std())

@@ -1,0 +1,37 @@
+"""The parts of the default method, each of which can be left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mctsvs.common import check_fields
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the method is made of; each can be left out, to see what it adds (docs/results/ablation.md).
+
+    tests      find the variables; without, all of them are modelled from the start
+    decision   few or many, from fresh groups; without, testing goes on until it gives up
+    accept     a test that is better becomes the incumbent
+    live       beside the tests, steps in all variables not rejected yet until half of what matters is found;
+               without, in the found ones alone
+    audit      the rejected variables are changed together before they are forgotten
+    additive   the model of the found variables has an additive term
+    best       every other step models the best points alone
+    box        a third of the steps stay in a box around the incumbent
+    epochs     a fresh start when the model promises nothing more, or has promised too much for too long
+    """
+
+    tests: bool = True
+    decision: bool = True
+    accept: bool = True
+    live: bool = True
+    audit: bool = True
+    additive: bool = True
+    best: bool = True
+    box: bool = True
+    epochs: bool = True
+
+    def __post_init__(self) -> None:
+        check_fields(self, least={})
