@@ -28,8 +28,8 @@ def name(value: object) -> str:
     return getattr(value, "__name__", str(value)).removeprefix("check_")
 
 
-# methods whose model takes seconds run with fewer evaluations; SAASBO, which compiles a sampler for every fit, has
-# its own file (tests/solve/test_saasbo.py) where the same checks share the compiled code
+# methods whose model takes seconds run with fewer evaluations; SAASBO needs options that make its sampler quick, in its
+# own file (tests/solve/test_saasbo.py)
 EVALUATIONS = {"alebo": 18, "optuna-gp": 16, "optuna-tpe": 24, "vae-bo": 30}
 ELSEWHERE = ("saasbo", "mcts-vs-saasbo")
 

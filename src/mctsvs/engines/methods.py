@@ -94,8 +94,6 @@ METHODS: Mapping[str, Method] = _table(
         SAAS,
         "all",
         "saasbo",
-        extra="botorch",
-        needs=("botorch", "jax", "numpyro"),
     ),
     Method(
         "mcts-vs-saasbo",
@@ -103,8 +101,6 @@ METHODS: Mapping[str, Method] = _table(
         MCTS_VS,
         "mcts",
         "saasbo",
-        extra="botorch",
-        needs=("botorch", "jax", "numpyro"),
     ),
     Method(
         "lasso-bo",

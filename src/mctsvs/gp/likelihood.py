@@ -39,6 +39,7 @@ class Likelihood:
         self.columns = np.asfortranarray(np.stack([y, np.ones(n)], axis=1)) if constant_mean else None
         self.K = np.zeros((n, n))  # the triangle never written is scaled with the other, whatever it holds
         self.evaluations = 0
+        self.weights: Array = y  # A^-1 y of the last evaluation
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         self.evaluations += 1
@@ -57,6 +58,7 @@ class Likelihood:
             u, ones = both.T
             u = u - (u @ ones) / (ones @ ones) * ones
         alpha, _ = dtrtrs(L, u, lower=1, trans=1)
+        self.weights = alpha
         value = 0.5 * float(u @ u) + half_log_determinant + 0.5 * n * np.log(2.0 * np.pi)
 
         invert_from_factor(L)  # K now holds the inverse
