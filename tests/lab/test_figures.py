@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mctsvs.engines.methods import METHODS
 from mctsvs.lab import comparison, figures
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Entry
@@ -41,28 +45,82 @@ def test_dots_are_the_same_every_time(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
-def test_lines_of_a_figure_differ_in_more_than_colour(entry: Entry) -> None:
-    """In grey, a line is told by its dash and its marker."""
+def luminance(colour: str) -> float:
+    """0 to 255, as a picture turned grey has it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def differ(labels: list[str]) -> bool:
+    """In colour, in marker, and in grey by 17 of 255 steps at least."""
+    found = figures.styles(labels).values()
+    colours = {style.colour for style in found}
+    greys = sorted(map(luminance, colours))
+    apart = min((b - a for a, b in itertools.pairwise(greys)), default=255.0)
+    return len(colours) == len({style.marker for style in found}) == len(labels) and apart >= 17
+
+
+CURVES = [entry for entry in ENTRIES.values() if entry.measure in ("best", "regret")]
+
+
+@pytest.mark.parametrize("entry", CURVES, ids=lambda entry: entry.name)
+def test_curves_of_a_figure_differ_in_colour_and_in_grey(entry: Entry) -> None:
     labels = list(dict.fromkeys(case for problem in entry.problems for case in entry.cases(problem)))
-    styles = [figures.style_of(label, labels) for label in labels]
-    assert len({(style.dash, style.marker) for style in styles}) == len(labels)
+    assert differ(labels)
+    found = figures.styles(labels)
+    assert all(found[label] == figures.STYLES[label] for label in labels if label in figures.STYLES)
+
+
+@given(st.lists(st.sampled_from(sorted(METHODS)), unique=True, min_size=1, max_size=10))
+def test_curves_of_any_comparison_differ(labels: list[str]) -> None:
+    assert differ(labels)
+
+
+def test_with_more_curves_than_colours_dash_and_marker_tell_them_apart() -> None:
+    found = figures.styles([f"bo[pool={n}]" for n in range(50)]).values()
+    assert len({(style.dash, style.marker) for style in found}) == 50
+
+
+def test_light_colours_can_be_seen_on_white() -> None:
+    assert len(set(figures.TURN)) == len(figures.TURN) == 10
+    assert all(luminance(colour) < 200 for colour in figures.TURN)
 
 
 def test_a_method_has_its_style_in_every_figure() -> None:
-    alone = figures.style_of("turbo", ["turbo"])
-    assert figures.style_of("turbo", LABELS) == alone
-    assert figures.style_of("turbo", ["turbo[climb=0]", "turbo", "bo"]) == alone
+    alone = figures.styles(["turbo"])["turbo"]
+    assert figures.styles(LABELS)["turbo"] == alone
+    assert figures.styles(["turbo[climb=0]", "turbo", "bo"])["turbo"] == alone
+    assert figures.styles(["turbo[climb=0]", "bo"])["turbo[climb=0]"] == alone  # the only case of its method
 
 
 def test_cases_of_an_ablation_differ() -> None:
     labels = [f"mcts-vs-bo[k={k}]" for k in (1, 5, 10, 15, 20)]
-    styles = [figures.style_of(label, labels) for label in labels]
-    assert len({style.colour for style in styles}) == len({style.marker for style in styles}) == 5
+    assert differ(labels)
     assert figures.short_names(labels) == ("mcts-vs-bo", ["k=1", "k=5", "k=10", "k=15", "k=20"])
     mixed = ["mcts-vs-bo", *labels]
-    assert figures.style_of("mcts-vs-bo", mixed).colour not in {figures.style_of(s, mixed).colour for s in labels}
+    assert differ(mixed)
+    assert figures.styles(mixed)["mcts-vs-bo"] == figures.STYLES["mcts-vs-bo"]
     assert figures.short_names(mixed) == ("", mixed)
+
+
+def test_rows_of_panels_leave_few_gaps() -> None:
+    assert [figures.columns(panels) for panels in range(1, 10)] == [1, 2, 3, 4, 3, 3, 4, 4, 3]
+
+
+def test_names_beside_lines_do_not_touch() -> None:
+    assert figures.spread_out([0.2, 0.8, 0.5], 0.1) == [0.2, 0.8, 0.5]
+    np.testing.assert_allclose(figures.spread_out([0.98, 0.3, 0.97], 0.1), [1.0, 0.3, 0.9])
+    moved = figures.spread_out([0.5, 0.5, 0.5], 0.1)
+    assert min(np.diff(sorted(moved))) == pytest.approx(0.1)
+
+
+def test_points_with_a_law_are_named_beside_it(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    x = np.array([1.0, 10.0, 100.0])
+    laws = [Curve(f"d = {d}", x, d * x, np.full(3, np.nan), (x[1:], d * x[1:])) for d in (2, 5)]
+    _, svg = figures.draw([Panel("cost", "t", "seconds", laws, {}, "log", "log")], tmp_path / "a")
+    text = svg.read_text()
+    assert all(name in text for name in ("d = 2", "d = 5", "measured", "power law"))
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])
@@ -71,9 +129,12 @@ def test_bars_are_spread_and_end_at_the_end(logarithmic: bool) -> None:
     curve = Curve("a", x, x, x)
     spacing = figures.bar_spacing(Panel("", "", "", [curve], xscale="log" if logarithmic else "linear"))
     found = [figures.bar_positions(x, spacing, phase, logarithmic) for phase in (0.0, 0.5)]
+    found += [figures.bar_positions(x, spacing, phase, logarithmic) for phase in (0.05, 0.95)]
+    scale = np.log(x) if logarithmic else x
     for positions in found:
         assert positions[-1] == 59
         assert 7 <= len(positions) <= 8
+        assert scale[-1] - scale[positions[-2]] >= spacing / 2  # no two bars on top of each other at the end
     assert set(found[0][:-1]).isdisjoint(found[1][:-1])
     assert len(figures.bar_positions(x[:6], spacing, 0.5, logarithmic)) <= 2  # a short curve gets its share only
 

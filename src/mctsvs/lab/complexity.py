@@ -1,17 +1,24 @@
 """The measured cost of fitting and of maximising the acquisition, beside the analysis of Appendix B.2.
 
     fitting a Gaussian process        O(t^3 + t^2 d_t)               one evaluation of the likelihood and its gradient
-    maximising the acquisition        O(m (t^2 + t d_t + d_t^2))     one gradient, of which each of m rounds needs one
+    maximising the acquisition        O(m (t^2 + t d_t + d_t^2))     m rounds of a gradient and a quasi-Newton update
 
-with t points and d_t selected variables. d_t^2 is the quasi-Newton update; ours keeps few curvature pairs, so that it
-costs O(d_t) and is no part of what is timed. The exponents are slopes of log seconds against log t and log d_t.
+with t points and d_t selected variables. Timed are one evaluation of the likelihood, one gradient of the acquisition
+(no update, so no d_t^2), and one whole maximisation as the library does it: m is the pool of candidates, valued at
+once, plus the steps of the climb from the best. Our update keeps few curvature pairs and costs O(d_t).
+
+Exponents are slopes of log seconds against log t and log d_t.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -20,6 +27,7 @@ from mctsvs.gp.acquisition import Surface, beta_schedule, upper_confidence_bound
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.search import maximise
 
 POINTS = (50, 100, 200, 400, 800, 1600)
 VARIABLES = (2, 5, 10, 20, 50, 100, 200, 500)
@@ -27,72 +35,103 @@ QUICK_POINTS = (50, 100, 200, 400)
 QUICK_VARIABLES = (2, 10, 50, 200)
 TERMS: dict[str, tuple[tuple[int, int], ...]] = {  # exponents of t and d_t of each term of the analysis
     "fit": ((3, 0), (2, 1)),
+    "gradient": ((2, 0), (1, 1)),
     "maximise": ((2, 0), (1, 1), (0, 2)),
 }
-ANALYSIS = {"fit": "t³ + t² d", "maximise": "m (t² + t d + d²)"}
-WHAT = {"fit": "likelihood and gradient, once", "maximise": "gradient of UCB, once"}
+ANALYSIS = {"fit": "t³ + t² d", "gradient": "t² + t d", "maximise": "m (t² + t d + d²)"}
+WHAT = {
+    "fit": "likelihood and gradient, once",
+    "gradient": "gradient of UCB, once",
+    "maximise": "maximising UCB, whole",
+}
+CLIMBS = 3  # maximisations averaged, each with a pool of its own: climbs differ in length
+PASSES = 2  # over all sizes: other work that disturbs one is gone in the next
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of one call: the least of several, the one least disturbed by other work."""
+    """Processor seconds of one call: the least of several, the one least disturbed by other work."""
 
     what: str
     t: int
     d: int
     seconds: float
-
-
-def least(call: Callable[[], float], patience: float = 0.12) -> float:
-    """The smallest of the results of repeated calls, five at least, for about so many seconds."""
-    call()
-    started = time.perf_counter()
-    found: list[float] = []
-    while len(found) < 5 or time.perf_counter() - started < patience:
-        found.append(call())
-    return min(found)
+    steps: float = 0.0  # gradients that one maximisation asked for
 
 
 def measure(points: Sequence[int] = POINTS, variables: Sequence[int] = VARIABLES) -> list[Measurement]:
-    """Both costs for every number of points and of variables."""
-    found: list[Measurement] = []
-    for t in points:
-        for d in variables:
-            rng = np.random.default_rng([t, d])
-            X = rng.random((t, d))
-            y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.standard_normal(t)
-            y = (y - y.mean()) / y.std()
-            theta = np.append(np.full(d, np.log(0.4 * np.sqrt(d))), [0.0, np.log(1e-2)])
-            likelihood = Likelihood(Joint("se"), X, y)
-            found.append(Measurement("fit", t, d, least(_seconds(likelihood, theta))))
-            posterior = Posterior.of(Joint("se"), theta, X, y)
-            surface = Surface(posterior, upper_confidence_bound(beta_schedule(t, d, max(variables))))
-            found.append(Measurement("maximise", t, d, least(_seconds_of_a_round(surface, rng.random((10, d))))))
-    return found
+    """All costs for every number of points and of variables, in a process of its own on one BLAS thread.
+
+    How many threads there are is settled when numpy is loaded, and here it has been.
+    """
+    call = [sys.executable, "-m", "mctsvs.lab.complexity", json.dumps([list(points), list(variables)])]
+    done = subprocess.run(call, env=one_thread(), stdout=subprocess.PIPE, text=True, check=True)
+    return [Measurement(**row) for row in json.loads(done.stdout)]
 
 
-def _seconds(likelihood: Likelihood, theta: Array) -> Callable[[], float]:
-    def call() -> float:
-        started = time.perf_counter()
-        likelihood(theta)
-        return time.perf_counter() - started
-
-    return call
+def one_thread() -> dict[str, str]:
+    """The environment of a process that imports what this one does, on one thread."""
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **threads}
 
 
-def _seconds_of_a_round(surface: Surface, points: Array) -> Callable[[], float]:
-    def call() -> float:
-        started = time.perf_counter()
-        for z in points:
-            surface.value_and_gradient(z[None])
-        return (time.perf_counter() - started) / len(points)
+def least(work: Callable[[], object], patience: float = 0.02) -> float:
+    """Processor seconds of the quickest of repeated calls, three at least, for about so many seconds."""
+    work()
+    started = time.perf_counter()
+    found: list[float] = []
+    while len(found) < 3 or time.perf_counter() - started < patience:
+        before = time.process_time()
+        work()
+        found.append(time.process_time() - before)
+    return min(found)
 
-    return call
+
+def measured_here(t: int, d: int, most: int) -> list[Measurement]:
+    """All costs for t points and d of `most` variables, on however many threads this process has."""
+    rng = np.random.default_rng([t, d])
+    X = rng.random((t, d))
+    y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.standard_normal(t)
+    y = (y - y.mean()) / y.std()
+    theta = np.append(np.full(d, np.log(0.4 * np.sqrt(d))), [0.0, np.log(1e-2)])
+    likelihood = Likelihood(Joint("se"), X, y)
+    surface = Counted(Posterior.of(Joint("se"), theta, X, y), upper_confidence_bound(beta_schedule(t, d, most)))
+    queries, incumbents = rng.random((10, d)), X[np.argsort(-y)[:3]]
+
+    def climb() -> None:
+        surface.gradients = 0
+        for seed in range(CLIMBS):
+            maximise(surface, incumbents, np.random.default_rng(seed))
+
+    fit = least(lambda: likelihood(theta))
+    gradient = least(lambda: [surface.value_and_gradient(z[None]) for z in queries])
+    whole = least(climb)
+    return [
+        Measurement("fit", t, d, fit),
+        Measurement("gradient", t, d, gradient / len(queries)),
+        Measurement("maximise", t, d, whole / CLIMBS, surface.gradients / CLIMBS),
+    ]
 
 
-def exponent(x: Sequence[float], seconds: Sequence[float]) -> float:
-    """Slope of log seconds against log x."""
-    return float(np.polyfit(np.log(x), np.log(seconds), 1)[0])
+class Counted(Surface):
+    """A surface that counts the gradients it is asked for."""
+
+    gradients = 0
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
+        self.gradients += len(Z)
+        return super().value_and_gradient(Z)
+
+
+def power_law(x: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
+    """Constant and exponent: the straight line through log seconds against log x."""
+    exponent, constant = np.polyfit(np.log(x), np.log(seconds), 1)
+    return float(np.exp(constant)), float(exponent)
+
+
+def upper(values: Sequence[int]) -> Sequence[int]:
+    """The half over which exponents are fitted: lower down, what every call costs anyway hides them."""
+    return values[len(values) // 2 :]
 
 
 def fitted(measured: Sequence[Measurement], what: str) -> tuple[Array, Callable[[float, float], float]]:
@@ -121,24 +160,28 @@ class Slope:
     over: str
     measured: float
     analysis: float
+    largest: tuple[int, int]  # powers of t and d of the fitted term that is largest where the range ends
+    share: float  # of that term in the fitted seconds there
 
 
 def slopes(measured: Sequence[Measurement]) -> list[Slope]:
     """In t at the fewest and the most variables, in d at the fewest and the most points; over the upper half."""
     found = []
-    for what in TERMS:
+    for what, terms in TERMS.items():
         own = {(m.t, m.d): m.seconds for m in measured if m.what == what}
         points, variables = sorted({t for t, _ in own}), sorted({d for _, d in own})
-        _, model = fitted(measured, what)
-        upper_t, upper_d = points[len(points) // 2 :], variables[len(variables) // 2 :]
-        for d in (variables[0], variables[-1]):
-            seen = exponent(upper_t, [own[t, d] for t in upper_t])
-            said = exponent(upper_t, [model(t, d) for t in upper_t])
-            found.append(Slope(what, "t", f"d = {d}", f"t = {upper_t[0]} to {upper_t[-1]}", seen, said))
-        for t in (points[0], points[-1]):
-            seen = exponent(upper_d, [own[t, d] for d in upper_d])
-            said = exponent(upper_d, [model(t, d) for d in upper_d])
-            found.append(Slope(what, "d", f"t = {t}", f"d = {upper_d[0]} to {upper_d[-1]}", seen, said))
+        constants, model = fitted(measured, what)
+        lines = [("t", f"d = {d}", [(t, d) for t in upper(points)]) for d in (variables[0], variables[-1])]
+        lines += [("d", f"t = {t}", [(t, d) for d in upper(variables)]) for t in (points[0], points[-1])]
+        for axis, at, cells in lines:
+            x = [cell["td".index(axis)] for cell in cells]
+            _, seen = power_law(x, [own[cell] for cell in cells])
+            _, said = power_law(x, [model(*cell) for cell in cells])
+            t, d = cells[-1]
+            parts = {(p, q): c * t**p * d**q for c, (p, q) in zip(constants, (*terms, (0, 0)), strict=True)}
+            largest = max(parts, key=lambda powers: parts[powers])
+            share = float(parts[largest] / sum(parts.values()))
+            found.append(Slope(what, axis, at, f"{axis} = {x[0]} to {x[-1]}", seen, said, largest, share))
     return found
 
 
@@ -146,3 +189,9 @@ def misfit(measured: Sequence[Measurement], what: str) -> float:
     """Median of |fitted / measured - 1|."""
     _, model = fitted(measured, what)
     return float(np.median([abs(model(m.t, m.d) / m.seconds - 1.0) for m in measured if m.what == what]))
+
+
+if __name__ == "__main__":
+    many, wide = json.loads(sys.argv[1])
+    passes = [[m for t in many for d in wide for m in measured_here(t, d, max(wide))] for _ in range(PASSES)]
+    print(json.dumps([asdict(min(same, key=lambda m: m.seconds)) for same in zip(*passes, strict=True)]))

@@ -1,11 +1,13 @@
 """Drawing: curves of means with standard error bars, in panels, readable in grey.
 
 What is drawn is computed elsewhere; here it only gets its colours. A method has the same colour, dash and marker in
-every figure; the cases of an ablation take the palette in order. PNG and SVG come out the same, byte for byte.
+every figure of the paper; the cases of an ablation take the palette in order. Curves of one figure differ in colour,
+in how dark it is, and in marker, as long as there are colours. PNG and SVG come out the same, byte for byte.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,19 +17,15 @@ import numpy as np
 
 from mctsvs.common import Array, InputError
 
-# Okabe and Ito's palette, which colour-blind readers tell apart, from dark to light in turn
-BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY = (
-    "#000000",
-    "#e69f00",
-    "#56b4e9",
-    "#009e73",
-    "#0072b2",
-    "#d55e00",
-    "#cc79a7",
-    "#7f7f7f",
-)
+# Ten colours that differ in hue and, printed in grey, by 17 of 255 steps or more; in this order from dark to light
+BLACK, PURPLE, BLUE, GREEN, RED = "#000000", "#4a0082", "#0042a0", "#007541", "#e42a1c"
+MAGENTA, GREY, ORANGE, SKY, GOLD = "#d4389a", "#858585", "#ee8a00", "#62c0f4", "#e8cc00"
+DARK = "#333333"  # what belongs to no curve
+TURN = (RED, BLUE, ORANGE, BLACK, GOLD, GREY, MAGENTA, GREEN, SKY, PURPLE)  # neighbours far apart in grey
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
-MARKERS = "osD^vP*X<>hp"
+# with sizes at which they look equally large
+MARKERS = dict(zip("osD^vP*X<>hpd", (6.0, 5.6, 5.4, 5.6, 5.6, 6.2, 8.5, 6.2, 5.6, 5.6, 6.8, 6.8, 6.4), strict=True))
+COMPACT = "osDhp"  # get a white edge; it would eat the points and arms of the others
 BARS = 7  # error bars of a curve across a whole panel
 
 
@@ -38,43 +36,54 @@ class Style:
     marker: str
 
 
+# methods that share a figure of the paper differ in colour and in marker
 STYLES: Mapping[str, Style] = {
+    "mcts-vs": Style(PURPLE, 0, "*"),
     "mcts-vs-bo": Style(RED, 0, "o"),
     "mcts-vs-turbo": Style(BLUE, 0, "s"),
-    "mcts-vs-rs": Style(GREEN, 0, "D"),
-    "mcts-vs-saasbo": Style(PURPLE, 0, "P"),
-    "mcts-vs-saas": Style(PURPLE, 3, "P"),
-    "dropout-bo": Style(ORANGE, 1, "^"),
-    "dropout-turbo": Style(SKY, 1, "v"),
+    "mcts-vs-rs": Style(ORANGE, 0, "D"),
+    "mcts-vs-saasbo": Style(MAGENTA, 0, "P"),
+    "mcts-vs-saas": Style(MAGENTA, 3, "P"),
+    "dropout-bo": Style(SKY, 1, "^"),
+    "dropout-turbo": Style(MAGENTA, 1, "v"),
     "dropout-rs": Style(GREEN, 1, "<"),
-    "lasso-bo": Style(ORANGE, 3, "h"),
-    "lasso-turbo": Style(SKY, 3, "p"),
+    "lasso-bo": Style(PURPLE, 3, "h"),
+    "lasso-turbo": Style(GOLD, 3, "p"),
     "bo": Style(BLACK, 2, "X"),
+    "bo-dsp": Style(SKY, 2, "h"),
     "sklearn-bo": Style(GREY, 4, "p"),
     "turbo": Style(ORANGE, 2, "d"),
-    "random": Style(GREY, 2, "."),
-    "la-mcts-turbo": Style(SKY, 4, ">"),
+    "turbo-m": Style(SKY, 2, "v"),
+    "random": Style(GREY, 2, "v"),
+    "la-mcts-turbo": Style(BLACK, 4, ">"),
     "saasbo": Style(PURPLE, 2, "*"),
     "saas": Style(PURPLE, 4, "*"),
-    "hesbo": Style(GREEN, 3, "h"),
-    "alebo": Style(BLACK, 3, "p"),
-    "cma-es": Style(GREY, 1, "<"),
-    "vae-bo": Style(GREY, 2, "v"),
+    "hesbo": Style(GOLD, 3, "h"),
+    "rembo": Style(GREEN, 4, "p"),
+    "baxus": Style(GOLD, 2, "P"),
+    "alebo": Style(SKY, 3, "p"),
+    "cma-es": Style(GREEN, 1, "<"),
+    "vae-bo": Style(MAGENTA, 2, "v"),
+    "optuna-tpe": Style(MAGENTA, 1, "D"),
+    "optuna-gp": Style(BLUE, 4, "s"),
     "ucb-all": Style(BLACK, 2, "X"),
-    "ucb-dropout": Style(ORANGE, 1, "^"),
+    "ucb-dropout": Style(SKY, 1, "^"),
     "ucb-mcts-vs": Style(RED, 0, "o"),
 }
-TURN = (RED, BLUE, ORANGE, GREEN, PURPLE, BLACK, SKY, GREY)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line with error bars; `error` may hold NaN, where no bar is drawn."""
+    """A line with error bars; `error` may hold NaN, where no bar is drawn.
+
+    With a `law`, the x and y of a line fitted to them, the points are not joined and the label stands where it ends.
+    """
 
     label: str
     x: Array
     mean: Array
     error: Array
+    law: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,18 +112,29 @@ class Dot:
     printed: float | None = None
 
 
-def style_of(label: str, labels: Sequence[str]) -> Style:
-    """Of a method by its name; of several cases of one method by their order, in colours no other method has."""
-    method = label.partition("[")[0]
-    alone = [other.partition("[")[0] for other in labels].count(method) == 1
-    if method in STYLES and (alone or label == method):
-        return STYLES[method]
-    named = [STYLES[other] for other in labels if other in STYLES]
-    colours = [colour for colour in TURN if colour not in {style.colour for style in named}] or list(TURN)
-    shapes = [(i % len(DASHES), MARKERS[i % len(MARKERS)]) for i in range(len(DASHES) * len(MARKERS))]
-    shapes = [shape for shape in shapes if shape not in {(style.dash, style.marker) for style in named}]
-    i = [other for other in labels if other not in STYLES].index(label)
-    return Style(colours[i % len(colours)], *shapes[i % len(shapes)])
+def styles(labels: Sequence[str]) -> dict[str, Style]:
+    """A method has its own style wherever another has not taken its colour or its marker.
+
+    What is left, and the cases of one method, take in order what is least used.
+    """
+    methods = [label.partition("[")[0] for label in labels]
+    found: dict[str, Style] = {}
+    for label, method in zip(labels, methods, strict=True):
+        own = STYLES.get(method) if label == method or methods.count(method) == 1 else None
+        if own and not any(own.colour == other.colour or own.marker == other.marker for other in found.values()):
+            found[label] = own
+    for label in labels:
+        if label not in found:
+            found[label] = _free(list(found.values()))
+    return {label: found[label] for label in labels}
+
+
+def _free(taken: Sequence[Style]) -> Style:
+    """The least used colour, marker and dash; a marker that must come back does so with another dash."""
+    colour = min(TURN, key=[style.colour for style in taken].count)
+    marker = min(MARKERS, key=[style.marker for style in taken].count)
+    same, dashes = [style.dash for style in taken if style.marker == marker], [style.dash for style in taken]
+    return Style(colour, min(range(len(DASHES)), key=lambda dash: (same.count(dash), dashes.count(dash))), marker)
 
 
 def short_names(labels: Sequence[str]) -> tuple[str, list[str]]:
@@ -125,6 +145,11 @@ def short_names(labels: Sequence[str]) -> tuple[str, list[str]]:
     return "", list(labels)
 
 
+# what a legend says of curves with a law, whose names stand beside them
+LAW: Mapping[str, Mapping[str, Any]] = {
+    "measured": {"color": DARK, "linestyle": "none", "marker": "o", "markersize": 5},
+    "power law fitted to the points under the line": {"color": DARK, "linewidth": 1.5},
+}
 SETTINGS = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -146,6 +171,7 @@ def _matplotlib() -> Any:
     try:
         import matplotlib as mpl
         import matplotlib.figure
+        import matplotlib.lines
     except ImportError:
         raise InputError("drawing needs matplotlib, not installed here: pip install 'mctsvs[plot]'") from None
     return mpl
@@ -161,19 +187,25 @@ def _save(figure: Any, stem: Path) -> list[Path]:
     return paths
 
 
-def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
+def columns(panels: int, most: int = 4) -> int:
+    """Of a figure of so many panels: as wide as may be, or one less where that leaves fewer gaps in the last row."""
+    return panels if panels <= most else min((most, most - 1), key=lambda wide: -panels % wide)
+
+
+def draw(panels: Sequence[Panel], stem: Path) -> list[Path]:
     """Write stem.png and stem.svg."""
     mpl = _matplotlib()
     with mpl.rc_context(SETTINGS):
-        wide = min(columns, len(panels))
+        wide = columns(len(panels))
         high = -(-len(panels) // wide)
-        labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+        labels = list(dict.fromkeys(c.label for panel in panels for c in panel.curves if c.law is None))
+        laws = LAW if any(curve.law for panel in panels for curve in panel.curves) else {}
         title, names = short_names(labels)
-        width = 3.15 * wide if wide > 1 else 5.6
+        width = (3.75 if laws else 3.15) * wide if wide > 1 else 5.6
         per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
         legend_rows = -(-len(labels) // per_row)
-        per_row = -(-len(labels) // legend_rows)  # rows of equal length
-        legend_rows += bool(title)
+        per_row = -(-len(labels) // max(legend_rows, 1)) or len(LAW)  # rows of equal length
+        legend_rows += bool(title) + bool(laws)
         figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
         handles: dict[str, Any] = {}
@@ -184,8 +216,8 @@ def draw(panels: Sequence[Panel], stem: Path, columns: int = 4) -> list[Path]:
         shown = [label for label in labels if label in handles]
         shown = [label for column in range(per_row) for label in shown[column::per_row]]  # legends fill columns first
         figure.legend(
-            [handles[label] for label in shown],
-            [names[labels.index(label)] for label in shown],
+            [handles[label] for label in shown] + [mpl.lines.Line2D([], [], **look) for look in laws.values()],
+            [names[labels.index(label)] for label in shown] + list(laws),
             title=title or None,
             loc="outside upper center",
             ncols=per_row,
@@ -207,19 +239,15 @@ def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple
         figure = mpl.figure.Figure(figsize=(2.5 * len(rows) + 0.07 * longest + 0.3, 0.27 * len(labels) + 1.25))
         name, logarithmic, shared = axis
         axes = figure.subplots(1, len(rows), squeeze=False, sharey=True, sharex=shared)
-        drawn: dict[str, Any] = {}
+        drawn = {"measured here, with standard error": mpl.lines.Line2D([], [], color=DARK, marker="o", markersize=5.5)}
         for (problem, dots), ax in zip(rows, axes.flat, strict=True):
             for dot in dots:
-                y, style = labels.index(dot.label), style_of(dot.label, labels)
+                method = dot.label.partition("[")[0]  # rows have names, so cases may share their method's colour
+                y, colour = labels.index(dot.label), STYLES[method].colour if method in STYLES else DARK
                 error = [0.0 if np.isnan(dot.error) else dot.error]
-                bar = ax.errorbar(
-                    [dot.value], [y], xerr=error, fmt="o", color=style.colour, markersize=5.5, capsize=2.5
-                )
-                drawn.setdefault("measured here, with standard error", bar)
-                if dot.printed is not None:
-                    (mark,) = ax.plot(
-                        dot.printed, y, "D", markerfacecolor="none", markeredgecolor="#333333", markersize=5
-                    )
+                ax.errorbar([dot.value], [y], xerr=error, fmt="o", color=colour, markersize=5.5, capsize=2.5)
+                if dot.printed is not None:  # in front and a little larger: it shows around a dot at the same place
+                    (mark,) = ax.plot(dot.printed, y, "D", color=DARK, markerfacecolor="none", markersize=6.5, zorder=4)
                     drawn["printed in the paper"] = mark
             ax.set(title=problem, xscale="log" if logarithmic else "linear")
             ax.set_ylim(len(labels) - 0.5, -0.5)
@@ -234,33 +262,33 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
     from matplotlib.ticker import MaxNLocator
 
     spacing = bar_spacing(panel)
+    looks = styles(labels) | styles([curve.label for curve in panel.curves if curve.law])
     for i, curve in enumerate(panel.curves):
-        style = style_of(curve.label, labels)
+        style = looks[curve.label]
         known = np.flatnonzero(np.isfinite(curve.mean))
         if len(known) == 0:
             continue
         x, mean, error = curve.x[known], curve.mean[known], curve.error[known]
         bars = bar_positions(x, spacing, (i + 0.5) / len(panel.curves), panel.xscale == "log")
-        (line,) = ax.plot(
-            x,
-            mean,
-            color=style.colour,
-            linestyle=DASHES[style.dash],
-            linewidth=1.4,
-            marker=style.marker,
-            markersize=4.2,
-            markeredgewidth=0.6,
-            markeredgecolor="white",
-            markevery=bars.tolist(),
-            zorder=3 + (style.dash == 0),
-        )
-        handles.setdefault(curve.label, line)
+        mark = {
+            "marker": style.marker,
+            "markersize": MARKERS[style.marker],
+            "markeredgewidth": 0.6,
+            "markeredgecolor": "white" if style.marker in COMPACT else style.colour,
+        }
+        line = {"color": style.colour, "linewidth": 1.5, "zorder": 3 + (style.dash == 0)}
+        if curve.law is not None:
+            ax.plot(x, mean, **line | mark | {"linestyle": "none"})
+            ax.plot(*curve.law, **line)
+            continue
+        (handle,) = ax.plot(x, mean, linestyle=DASHES[style.dash], markevery=bars.tolist(), **line, **mark)
+        handles.setdefault(curve.label, handle)
         spread = np.nan_to_num(error[bars])
         ax.errorbar(x[bars], mean[bars], spread, fmt="none", ecolor=style.colour, elinewidth=0.9, capsize=2, zorder=2)
     near, far = _levels(panel)
     if far:
         text = "\n".join(f"{name} {level:.4g}" for name, level in far.items())
-        ax.annotate(text, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize=7.5, color="#333333")
+        ax.annotate(text, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize=7.5, color=DARK)
     for text, level in near.items():
         ax.axhline(level, color="#555555", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -273,10 +301,34 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
         _cut(panel, ax)
     if panel.xscale == "linear":
         ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.margins(x=0.02)
+    ax.margins(x=0.03)
     for scale, line in ((panel.xscale, ax.xaxis), (panel.yscale, ax.yaxis)):
         if scale == "log":
             _log_ticks(line)
+    if any(curve.law for curve in panel.curves):
+        _name_laws(panel, ax, looks)
+
+
+def _name_laws(panel: Panel, ax: Any, looks: Mapping[str, Style]) -> None:
+    """The names of curves with a law, right of the panel, each at the height where its line ends."""
+    ends = [(curve.label, curve.law[0][-1], curve.law[1][-1]) for curve in panel.curves if curve.law]
+    ax.autoscale_view()
+    to_axes = ax.transData + ax.transAxes.inverted()
+    heights = spread_out([to_axes.transform((x, y))[1] for _, x, y in ends], 0.085)
+    for (label, _, _), height in zip(ends, heights, strict=True):
+        place = {"xycoords": "axes fraction", "annotation_clip": False}
+        ax.annotate(label, (1.02, height), va="center", fontsize=8, color=looks[label].colour, **place)
+
+
+def spread_out(heights: Sequence[float], gap: float) -> list[float]:
+    """The same order, no two closer than `gap`, none above 1."""
+    order = np.argsort(heights, kind="stable")
+    moved = np.array(heights, dtype=np.float64)
+    for below, above in itertools.pairwise(order):
+        moved[above] = max(moved[above], moved[below] + gap)
+    for i, at in enumerate(order[::-1]):
+        moved[at] = min(moved[at], 1.0 - i * gap)
+    return [float(height) for height in moved]
 
 
 def _log_ticks(line: Any) -> None:
@@ -284,7 +336,7 @@ def _log_ticks(line: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, NullFormatter
 
     low, high = line.get_view_interval()
-    short = np.log10(high / low) < 2.5 if low > 0 else False
+    short = np.log10(high / low) < 2.6 if low > 0 else False
     line.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=9))
     line.set_minor_formatter(NullFormatter())
     if low > 1e-4 and high < 1e5:
@@ -328,10 +380,14 @@ def _cut(panel: Panel, ax: Any) -> None:
 
 
 def bar_positions(x: Array, spacing: float, phase: float, logarithmic: bool) -> Any:
-    """Where to put a curve's bars and markers: evenly, each curve's a little aside of the others', the last always."""
-    scale = _scaled(x, logarithmic)
+    """Where to put a curve's bars and markers: evenly, each curve's a little aside of the others'.
+
+    The last point always has one, so none is nearer to it than half a spacing.
+    """
+    scale, last = _scaled(x, logarithmic), len(x) - 1
     wanted = np.arange(scale[0] + spacing * phase, scale[-1], spacing) if spacing > 0 else scale[:0]
-    return np.unique(np.append(np.searchsorted(scale, wanted).clip(0, len(x) - 1), len(x) - 1))
+    found = np.searchsorted(scale, wanted).clip(0, last)
+    return np.unique(np.append(found[scale[last] - scale[found] >= spacing / 2], last))
 
 
 def _scaled(x: Array, logarithmic: bool) -> Array:

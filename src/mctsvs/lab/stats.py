@@ -27,10 +27,11 @@ class Summary:
     def __str__(self) -> str:
         if self.n < 2:
             return number(self.mean)
-        if not 0 < self.error < 0.01 or abs(self.mean) >= 1000:
+        large = max(abs(self.mean), self.error) >= 1000
+        if not 0 < self.error < (np.inf if large else 0.01):
             return f"{number(self.mean)} ± {number(self.error)}"
-        decimals = min(7, 1 - int(np.floor(np.log10(self.error))))  # the error's first two digits
-        return f"{self.mean:.{decimals}f} ± {self.error:.{decimals}f}"
+        decimals = int(np.clip(1 - np.floor(np.log10(self.error)), 0, 7))  # the error's first two digits, all of large
+        return f"{self.mean:,.{decimals}f} ± {self.error:,.{decimals}f}"
 
 
 def summary(values: npt.ArrayLike) -> Summary:
