@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import string
 
 import pytest
@@ -47,6 +48,8 @@ def test_options_are_literals_or_words() -> None:
         ("mcts-vs-bo[cp]", "OPTION=VALUE"),
         ("random[d=3]", "no option 'd'"),
         ("ucb-all[d=3]", "it has none"),
+        ("ucb-all[paper]", "leave out 'paper'"),
+        ("sklearn-bo[samples=1,paper]", "leave out 'paper'"),
     ],
 )
 def test_wrong_cases_are_named(text: str, words: str) -> None:
@@ -59,15 +62,78 @@ def test_the_value_of_an_option_is_checked_before_anything_runs() -> None:
         cases.check(cases.parse("mcts-vs-bo[k=0]"), make("Hartmann6_20"))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sklearn-bo[samples=0]", "samples=0"),
+        ("sklearn-bo[samples=1.5]", "samples=1.5"),
+        ("sklearn-bo[ard=1]", "ard=1 cannot be used: it must be True or False"),
+        ("ucb-dropout[d=0]", "d=0"),
+        ("ucb-dropout[d=21]", "d=21 .* too large: Hartmann6_20 has 20 variables"),
+        ("dropout-bo[d=100]", "d=100 .* too large: Hartmann6_20 has 20 variables"),
+        ("lasso-bo[d=21]", "d=21 .* too large"),
+        ("hesbo[d=21]", "d=21"),
+    ],
+)
+def test_values_that_only_the_problem_can_refuse(text: str, words: str) -> None:
+    if text.startswith(("sklearn", "lasso")):
+        pytest.importorskip("sklearn")
+    with pytest.raises(InputError, match=words):
+        cases.check(cases.parse(text), make("Hartmann6_20"))
+
+
+@pytest.mark.parametrize(
+    "text", ["sklearn-bo[samples=1,ard=True]", "ucb-all", "ucb-dropout[d=20]", "dropout-bo[d=20]", "dropout-bo"]
+)
+def test_values_that_fit_the_problem(text: str) -> None:
+    if text.startswith("sklearn"):
+        pytest.importorskip("sklearn")
+    cases.check(cases.parse(text), make("Hartmann6_20"))
+
+
+def test_regret_needs_an_optimum() -> None:
+    problem = dataclasses.replace(make("Hartmann6_20"), optimum=None)
+    with pytest.raises(InputError, match="known optimum"):
+        cases.check(cases.parse("ucb-all"), problem)
+
+
+def test_the_papers_settings_leave_references_alone() -> None:
+    found = lab.chosen_cases("bo,sklearn-bo[samples=1]", [], paper=True)
+    assert [case.label for case in found] == ["bo[paper]", "sklearn-bo[samples=1]"]
+
+
 @pytest.mark.parametrize(("text", "found"), [("2021-2023", [2021, 2022, 2023]), ("5", [5]), ("1,4-5,1", [1, 4, 5])])
 def test_seeds(text: str, found: list[int]) -> None:
     assert lab.seeds(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "a", "3-", "-3", "5-2", "1;2"])
+WRONG = ["", "a", "3-", "-3", "5-2", "1;2", "5-1,7", "7,5-1", "1-1000000000", "1-99999,1-99999", "9" * 5000]
+
+
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:20])
 def test_wrong_seeds(text: str) -> None:
     with pytest.raises(InputError, match="seed"):
         lab.seeds(text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "settings", "paper", "label"),
+    [
+        ("random", [], False, "random"),
+        ("random", [], True, "random[paper]"),
+        ("random[paper]", [], True, "random[paper]"),
+        ("bo", ["bo:pool=64", "random:k=3"], True, "bo[paper,pool=64]"),
+        ("bo[pool=64]", ["bo:pool=64"], False, "bo[pool=64]"),
+    ],
+)
+def test_a_reference_is_named_as_the_methods_are(typed: str, settings: list[str], paper: bool, label: str) -> None:
+    labels = [case.label for case in lab.chosen_cases("bo,random", settings, paper)]
+    assert lab.chosen_reference(typed, settings, paper, labels) == label
+
+
+def test_a_reference_that_is_not_compared() -> None:
+    with pytest.raises(InputError, match="not among the methods: use one of bo"):
+        lab.chosen_reference("bo[pool=64]", [], False, ["bo"])
 
 
 def test_settings_apply_to_every_case_of_a_method_and_never_override_its_own() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mctsvs
 from mctsvs.common import InputError
 from mctsvs.lab import grid, table
 from mctsvs.lab.cases import Case, parse
@@ -147,6 +150,94 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         collect(jobs, store)
 
 
+def test_a_damaged_run_is_done_again_and_the_others_are_not(tmp_path: Path) -> None:
+    said: list[str] = []
+    store, jobs = Store(tmp_path / "runs", said.append), small(seeds=1)
+    grid.work(jobs, store, 2)
+    whole = {job: store.path(job).stat().st_mtime_ns for job in jobs}
+    damaged = store.path(jobs[1])
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    progress = grid.work(jobs, store, 2)
+    assert (progress.skipped, progress.done) == (len(jobs) - 1, 1)
+    assert len(said) == 1
+    assert damaged.with_name(f"{damaged.name}.damaged").is_file()
+    assert len(store.load(jobs[1]).series("trace")) == 20
+    assert all(store.path(job).stat().st_mtime_ns == whole[job] for job in jobs if job != jobs[1])
+    assert grid.work(jobs, store, 2).done == 0
+
+
+def test_runs_of_several_versions_are_named(tmp_path: Path) -> None:
+    said: list[str] = []
+    store, jobs = Store(tmp_path / "runs", said.append), small(seeds=1)[:2]
+    grid.work(jobs[:1], store, 1)
+    path = store.path(jobs[0])
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    path.write_bytes(gzip.compress(json.dumps(content | {"version": "0.0.1"}).encode()))
+    progress = grid.work(jobs, store, 1)
+    assert progress.versions == {"0.0.1", mctsvs.__version__}
+    assert said == [f"the runs were done by several versions of mctsvs: 0.0.1, {mctsvs.__version__}"]
+
+
+def test_a_display_is_told_before_the_first_worker_has_started(tmp_path: Path) -> None:
+    store, jobs = Store(tmp_path / "runs"), small(seeds=1)[:2]
+    seen = []
+    grid.work(jobs, store, 1, lambda state, event, job: seen.append((event, state.finished, state.total)))
+    assert seen[0] == ("start", 0, 2)
+
+
+def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    (store.folder / grid.LOG).mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*workers\.log"):
+        grid.work(small(), store, 1)
+
+
+def at_the_start_of_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: str) -> None:
+    """Worker processes run these lines before anything else; `started` counts them."""
+    folder.mkdir()
+    count = (
+        "import os, pathlib, sys\n"
+        "folder = pathlib.Path(__file__).parent\n"
+        "(folder / f'{os.getpid()}.start').touch()\n"
+        "started = len(list(folder.glob('*.start')))\n"
+    )
+    (folder / "sitecustomize.py").write_text(count + lines)
+    monkeypatch.syspath_prepend(folder)
+
+
+def test_workers_that_cannot_start_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_the_start_of_workers(
+        tmp_path / "site", monkeypatch, "print('no room', file=sys.stderr, flush=True); os._exit(3)"
+    )
+    said: list[str] = []
+    store = Store(tmp_path / "runs", said.append)
+    with pytest.raises(
+        InputError, match="no worker process can start: it ended with status 3, and 'no room' is the last"
+    ):
+        grid.work(small(), store, 3)
+    assert said == []
+
+
+def test_a_worker_that_cannot_be_replaced_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_the_start_of_workers(tmp_path / "site", monkeypatch, "started > 2 and os._exit(3)")
+    said: list[str] = []
+    store = Store(tmp_path / "runs", said.append)
+    jobs = grid.jobs(["Hartmann6_30"], [parse("mcts-vs-bo")], range(6), 60)
+    killed: list[int] = []
+
+    def kill_the_first(progress: grid.Progress, event: str, job: Job) -> None:
+        if event == "done" and not killed:
+            killed.append(children(os.getpid())[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    progress = grid.work(jobs, store, 2, kill_the_first)
+    assert progress.done + len(progress.failures) == 6
+    assert len(progress.failures) <= 1  # the run of the one that was killed
+    assert len(list((tmp_path / "site").glob("*.start"))) == 3
+    (line,) = said
+    assert line.startswith("a worker process could not start, the others go on: it ended with status 3")
+
+
 def test_time_left_is_guessed_from_runs_of_the_same_kind() -> None:
     jobs = small(budget=10)
     progress = grid.Progress(len(jobs), workers=2)
@@ -191,13 +282,25 @@ def test_killed_twice_the_table_is_that_of_an_undisturbed_grid(tmp_path: Path) -
 
 def test_parquet_holds_the_same(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    store, jobs = Store(tmp_path / "runs"), small(seeds=1)
+    store, jobs = Store(tmp_path / "runs"), small()
     grid.work(jobs, store, 2)
     for ending in ("csv", "parquet"):
         table.write(jobs, store, tmp_path / f"t.{ending}")
-    one = pandas.read_csv(tmp_path / "t.csv").sort_values(["problem", "method", "seed", "evaluation"])
-    other = pandas.read_parquet(tmp_path / "t.parquet").sort_values(["problem", "method", "seed", "evaluation"])
-    pandas.testing.assert_frame_equal(one.reset_index(drop=True), other.reset_index(drop=True), check_dtype=False)
+    one, other = pandas.read_csv(tmp_path / "t.csv"), pandas.read_parquet(tmp_path / "t.parquet")
+    pandas.testing.assert_frame_equal(one, other, check_dtype=False)  # in the same order too
+    assert {path.name for path in tmp_path.iterdir()} == {"runs", "t.csv", "t.parquet"}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_that_cannot_be_written_is_one_sentence(name: str, tmp_path: Path) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match="it is a folder"):
+        table.check(tmp_path / name)
+    with pytest.raises(InputError, match="cannot write"):
+        table.write([], Store(tmp_path / "runs"), tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"runs", name}
 
 
 def test_shuffled_problems_follow_the_run_unless_they_have_a_seed() -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +25,11 @@ from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.groups import collect
 from mctsvs.lab.store import Store
-from mctsvs.optimizer import check_budget, check_seed
+from mctsvs.optimizer import check_budget
 from mctsvs.problems import data
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
+MOST_SEEDS = 100_000  # more are a slip of the finger
 
 
 def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
@@ -64,7 +69,7 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
     command.add_argument("--format", choices=table.FORMATS, default="csv", help="of the table; default: %(default)s")
     command.add_argument("--by-seconds", action="store_true", help="draw against wall seconds too")
     _shared(command, whole, "comparison")
-    command.set_defaults(command=compare)
+    command.set_defaults(command=stoppable(compare))
 
     command = commands.add_parser(
         "reproduce",
@@ -86,7 +91,7 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
     )
     command.add_argument("--runs", type=Path, metavar="DIR", help="where finished runs are kept; default: DIR/runs")
     _shared(command, whole, "reproduction")
-    command.set_defaults(command=reproduce_entries)
+    command.set_defaults(command=stoppable(reproduce_entries))
 
 
 def _shared(command: Any, whole: Callable[[str], int], folder: str) -> None:
@@ -100,16 +105,38 @@ def _shared(command: Any, whole: Callable[[str], int], folder: str) -> None:
     command.add_argument("--quiet", action="store_true", help="no progress")
 
 
+def stoppable(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """The command; after Ctrl-C it says what becomes of its runs."""
+
+    @functools.wraps(command)
+    def run(arguments: argparse.Namespace) -> int:
+        try:
+            return command(arguments)
+        except KeyboardInterrupt:
+            print("mctsvs: stopped; finished runs are kept, and the same command goes on", file=sys.stderr)
+            return 130
+
+    return run
+
+
+def say(line: str) -> None:
+    """A line that --quiet does not silence; where a display is live, it comes out above."""
+    print(f"mctsvs: {line}", file=sys.stderr, flush=True)
+
+
 def seeds(text: str) -> list[int]:
     """2021-2025, 1,2,5 or a mixture."""
     found: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
+        match = re.fullmatch(r"(\d{1,30})(?:-(\d{1,30}))?", part.strip(), re.ASCII)
+        if match is None:
             raise InputError(f"--seeds {text!r} is no list of seeds: write 2021-2025, or 2021,2022, or a mixture")
-        found.extend(range(check_seed(int(first)), int(last or first) + 1))
-    if not found:
-        raise InputError(f"--seeds {text!r} names no seed: the first must not be larger than the last")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InputError(f"--seeds {text!r} names no seed in {part.strip()!r}: the first must not be the larger")
+        if len(found) + last - first >= MOST_SEEDS:
+            raise InputError(f"--seeds {text!r} names too many seeds: give {MOST_SEEDS:,} at most")
+        found.extend(range(first, last + 1))
     return list(dict.fromkeys(found))
 
 
@@ -129,6 +156,16 @@ def chosen_cases(text: str, settings: Sequence[str], paper: bool) -> list[Case]:
     return list(dict.fromkeys(case.with_options({}, paper) for case in found))
 
 
+def chosen_reference(text: str, settings: Sequence[str], paper: bool, labels: Sequence[str]) -> str:
+    """The label of the case that --reference names, as --methods would or with all its options."""
+    named = cases.parse(text)
+    own = [setting for setting in settings if setting.partition(":")[0] == named.method]
+    for label in (chosen_cases(text, own, paper)[0].label, named.label):
+        if label in labels:
+            return label
+    raise InputError(f"--reference {text!r} is not among the methods: use one of {', '.join(labels)}")
+
+
 def compare(arguments: argparse.Namespace) -> int:
     data.set_directory(arguments.data)
     wanted_cases = chosen_cases(arguments.methods, arguments.set, arguments.paper)
@@ -136,40 +173,54 @@ def compare(arguments: argparse.Namespace) -> int:
     wanted_seeds = seeds(arguments.seeds)
     check_budget(arguments.budget)
     made = [problems.make(name, **variation, seed=arguments.problem_seed or 0) for name in arguments.problems]
-    labels = [case.label for case in wanted_cases]
-    if arguments.reference is not None and cases.parse(arguments.reference).label not in labels:
-        raise InputError(
-            f"--reference {arguments.reference!r} is not among the methods: use one of {', '.join(labels)}"
-        )
+    reference = arguments.reference
+    if reference is not None:
+        labels = [case.label for case in wanted_cases]
+        reference = chosen_reference(reference, arguments.set, arguments.paper, labels)
     for problem in made:
         for case in wanted_cases:
             cases.check(case, problem)
     plain = {name: value for name, value in variation.items() if value}
     names = list(dict.fromkeys(problem.name for problem in made))
     jobs = grid.jobs(names, wanted_cases, wanted_seeds, arguments.budget, plain, arguments.problem_seed)
-    store = Store(arguments.output / "runs")
-    console = Console(stderr=True, quiet=arguments.quiet)
-    with display(console) as listen:
-        progress = grid.work(jobs, store, arguments.workers, listen)
-    groups = collect(jobs, store)
+    store = Store(arguments.output / "runs", say)
     path = arguments.output / f"results.{arguments.format}"
-    table.write(jobs, store, path)
-    written = [path.name]
-    if groups:
-        varied = ", ".join(f"{name}={value}" for name, value in plain.items())
-        reference = None if arguments.reference is None else cases.parse(arguments.reference).label
-        text = comparison.summary(groups, reference)
-        head = f"# {', '.join(names)}{f' ({varied})' if varied else ''}\n\n"
-        frame.write(arguments.output / "summary.md", head + text)
-        written += ["summary.md", *_draw(groups, arguments.output, arguments.by_seconds)]
-        if sys.stdout.isatty():
-            from rich.markdown import Markdown
+    table.check(path)
+    console = Console(stderr=True, quiet=arguments.quiet)
+    with store.claimed():  # until everything is written: another command in this folder writes the same files
+        with display(console) as listen:
+            progress = grid.work(jobs, store, arguments.workers, listen)
+        groups = collect(jobs, store)
+        table.write(jobs, store, path)
+        written, text = [path.name], ""
+        if groups:
+            varied = ", ".join(f"{name}={value}" for name, value in plain.items())
+            title = f"{', '.join(names)}{f' ({varied})' if varied else ''}"
+            head = comparison.head(title, compare_command(arguments), store.last_day(jobs), progress.versions)
+            text = comparison.summary(groups, reference)
+            frame.write(arguments.output / "summary.md", head + text)
+            written += ["summary.md", *_draw(groups, arguments.output, arguments.by_seconds)]
+    if sys.stdout.isatty():
+        from rich.markdown import Markdown
 
-            Console().print(Markdown(text))
-        else:
-            print(text)
+        Console().print(Markdown(text))
+    elif text:
+        print(text)
     print(f"{progress.done} runs done now, {progress.skipped} before; in {arguments.output}: {', '.join(written)}")
     return report(progress.failures)
+
+
+def compare_command(arguments: argparse.Namespace) -> str:
+    """What was typed, as far as numbers depend on it."""
+    words = ["mctsvs", "compare", *arguments.problems, "--methods", arguments.methods, "--seeds", arguments.seeds]
+    words += ["--budget", str(arguments.budget)]
+    for setting in arguments.set:
+        words += ["--set", setting]
+    words += [f"--{name}" for name in ("paper", "shuffle", "shift") if getattr(arguments, name)]
+    words += ["--noise", str(arguments.noise)] if arguments.noise else []
+    words += [] if arguments.problem_seed is None else ["--problem-seed", str(arguments.problem_seed)]
+    words += [] if arguments.reference is None else ["--reference", arguments.reference]
+    return shlex.join(words)
 
 
 def _draw(groups: Any, folder: Path, by_seconds: bool) -> list[str]:
@@ -206,26 +257,30 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     chosen_seeds = None if arguments.seeds is None else tuple(seeds(arguments.seeds))
     without = tuple(cases.parse(part).method for part in cases.split(arguments.without))
     fewer = tuple(seed_count(part) for part in cases.split(arguments.fewer))
-    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper, without, fewer)
+    given = arguments.data is not None
+    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper, without, fewer, given)
     folder: Path = arguments.output
-    store = Store(arguments.runs or folder / "runs")
+    store = Store(arguments.runs or folder / "runs", say)
     Store(folder)
     console = Console(stderr=True, quiet=arguments.quiet)
     failures: list[grid.Failure] = []
+    skipped: list[str] = []
     for entry in wanted:
         started = time.monotonic()
-        with display(console, entry.name) as listen:
+        with store.claimed() if entry.panels else nullcontext(), display(console, entry.name) as listen:
             outcome = reproduce.reproduce(entry, choice, store, folder, arguments.workers, listen)
         failures += outcome.failures
         for note in outcome.notes:
             print(f"mctsvs: {entry.name}: {note}", file=sys.stderr)
         if outcome.skipped:
+            skipped.append(entry.name)
             print(f"{entry.name}: skipped")
         else:
             written = ", ".join(path.name for path in outcome.files)
             print(f"{entry.name}: {written} ({grid.clock(time.monotonic() - started)})", flush=True)
     print(f"the pages are listed in {frame.index(folder, ENTRIES)}")
-    return report(failures)
+    asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
+    return max(report(failures), int(bool(asked)))
 
 
 def seed_count(text: str) -> tuple[str, int]:

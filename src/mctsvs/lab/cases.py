@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mctsvs.common import InputError
+from mctsvs.common import InputError, check_count
 from mctsvs.engines import methods
 from mctsvs.lab.run import Record, paper_options, run
 from mctsvs.optimizer import Optimizer
@@ -53,7 +53,8 @@ class Case:
         return hash(self.label)
 
     def with_options(self, options: Mapping[str, Any], paper: bool = False) -> Case:
-        """The same with further options where it does not set them itself."""
+        """The same with further options where it does not set them itself; `paper` where the paper sets anything."""
+        paper = paper and self.method not in REFERENCES
         return Case(self.method, {**options, **self.options}, self.paper or paper)
 
 
@@ -67,6 +68,8 @@ def parse(text: str) -> Case:
     options: dict[str, Any] = {}
     for part in split(rest[:-1]) if bracket else []:
         name, equals, value = part.partition("=")
+        if part == PAPER and method in REFERENCES:
+            raise InputError(f"{text!r} is no case: the paper sets nothing of {method!r}, so leave out {PAPER!r}")
         if part == PAPER:
             paper = True
         elif not (name and equals):
@@ -136,13 +139,29 @@ def missing(case: Case) -> list[str]:
 def check(case: Case, problem: Problem) -> None:
     """Raises `InputError` if the case cannot be run on the problem: an option's value, a missing library."""
     if case.method in REFERENCES:
-        if absent := missing(case):
-            raise InputError(
-                f"{case.method!r} needs {' and '.join(absent)}, not installed here: pip install 'mctsvs[sklearn]'"
-            )
-        return
-    chosen = paper_options(case.method, problem, case.options, case.paper)
-    Optimizer(problem.space, direction=problem.direction, method=case.method, seed=0, **chosen)
+        _check_reference(case, problem)
+    else:
+        chosen = paper_options(case.method, problem, case.options, case.paper)
+        Optimizer(problem.space, direction=problem.direction, method=case.method, seed=0, **chosen)
+        if methods.find(case.method).engine is not None:  # it has looked at its d itself
+            return
+    d = case.options.get("d")
+    if d is not None and d > problem.dimension:
+        raise InputError(f"d={d} in {case.label!r} is too large: {problem.name} has {problem.dimension} variables")
+
+
+def _check_reference(case: Case, problem: Problem) -> None:
+    if absent := missing(case):
+        raise InputError(
+            f"{case.method!r} needs {' and '.join(absent)}, not installed here: pip install 'mctsvs[sklearn]'"
+        )
+    if case.method.startswith("ucb-") and problem.optimum is None:
+        raise InputError(f"{case.method!r} cannot be run on {problem.name}: the regret needs a known optimum")
+    for name, value in case.options.items():
+        if name != "ard":
+            check_count(name, value)
+        elif not isinstance(value, bool):
+            raise InputError(f"ard={value!r} cannot be used: it must be True or False")
 
 
 def execute(

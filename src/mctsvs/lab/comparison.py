@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from mctsvs.common import Array
 from mctsvs.lab import figures, stats
+from mctsvs.lab.grid import mixed
 from mctsvs.lab.groups import Group
 from mctsvs.lab.stats import number
 
 MOST_POINTS = 60  # of a curve that is drawn and written
+LEGEND = f"""Mark: the reference, whose own is empty, is significantly better than the method of that row (+), worse (-)
+or neither (≈) by the Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}. Rank: 1 is the best mean.
+Recall: the share of the variables that matter among those that were moved. –: not known."""
 
 
 def steps(budget: int) -> Array:
@@ -62,6 +66,13 @@ def panels(groups: Mapping[tuple[str, str], Group], by_seconds: bool = False) ->
     return drawn
 
 
+def head(title: str, command: str, day: str, versions: Iterable[str]) -> str:
+    """Markdown: what was compared, by which command, and when the last run was finished."""
+    by = sorted(versions)
+    several = f"\n\nNote: {mixed(by)}." if len(by) > 1 else ""
+    return f"# {title}\n\n`{command}`, mctsvs {' and '.join(by)}, last run of {day}.{several}\n\n"
+
+
 def summary(groups: Mapping[tuple[str, str], Group], reference: str | None = None) -> str:
     """Markdown: a table for each problem and the mean ranks over problems.
 
@@ -101,4 +112,4 @@ def summary(groups: Mapping[tuple[str, str], Group], reference: str | None = Non
         order = sorted(placed.items(), key=lambda item: float(np.mean(item[1])))
         rows = [[label, f"{np.mean(given):.2f}", str(len(given))] for label, given in order]
         parts.append("## Mean rank\n\n" + markdown_table(["method", "mean rank", "problems"], rows))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([LEGEND, *parts]) + "\n"

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import mctsvs
 from mctsvs.common import InputError
 from mctsvs.lab.cases import Case
-from mctsvs.lab.store import Job, Store
+from mctsvs.lab.store import Job, Store, opened
 
 LOG = "workers.log"
 
@@ -65,6 +66,7 @@ class Progress:
     running: dict[int, tuple[Job, int]] = field(default_factory=dict)  # worker -> its job, evaluations so far
     spent: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # seconds of finished runs
     waiting: deque[Job] = field(default_factory=deque)
+    versions: set[str] = field(default_factory=set)  # of the library that did the runs
 
     @property
     def finished(self) -> int:
@@ -87,7 +89,7 @@ class Progress:
 
 
 Listener = Callable[[Progress, str, Job], None]
-"""Called with the state after "done", "failed" or "progress" of a job."""
+"""Called with the state after "done", "failed" or "progress" of a job, and first of all on the "start" of the grid."""
 
 
 class Worker:
@@ -99,13 +101,14 @@ class Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
             environment[name] = "1"
-        with (store.folder / LOG).open("ab") as log:
+        with opened(store.folder / LOG, "ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mctsvs.lab.worker", str(store.folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=environment,
+                pass_fds=store.inherited,
                 text=True,
                 bufsize=1,
             )
@@ -140,21 +143,45 @@ def work(wanted: Sequence[Job], store: Store, workers: int, listen: Listener | N
         raise InputError(f"{workers} worker processes cannot do anything: give 1 or more")
     listen = listen or (lambda progress, event, job: None)
     with store.claimed():
-        missing = [job for job in dict.fromkeys(wanted) if job not in store]
-        progress = Progress(len(dict.fromkeys(wanted)), workers, waiting=deque(missing))
-        progress.skipped = progress.total - len(missing)
-        if missing:
-            for job in (job for job in dict.fromkeys(wanted) if job in store):
-                stored = store.load(job)
+        wanted = list(dict.fromkeys(wanted))
+        progress = Progress(len(wanted), workers)
+        for job in wanted:
+            if stored := store.sound(job):
+                progress.skipped += 1
+                progress.versions.add(stored.version)
                 _note_best(progress, job, stored.record["best"], stored.direction)
-            (store.folder / LOG).write_bytes(b"")
-            _drive(progress, store, min(workers, len(missing)), listen)
+            else:
+                progress.waiting.append(job)
+        if progress.waiting:
+            opened(store.folder / LOG, "wb").close()
+            listen(progress, "start", progress.waiting[0])
+            _drive(progress, store, min(workers, len(progress.waiting)), listen)
+    if len(progress.versions) > 1:
+        store.say(mixed(progress.versions))
     return progress
+
+
+def mixed(versions: Iterable[str]) -> str:
+    """Runs of several versions may differ for no other reason: a line that says so."""
+    return f"the runs were done by several versions of mctsvs: {', '.join(sorted(versions))}"
 
 
 def _drive(progress: Progress, store: Store, count: int, listen: Listener) -> None:
     answers: queue.SimpleQueue[tuple[Worker, dict[str, Any] | None]] = queue.SimpleQueue()
-    crew = {number: Worker(number, store, answers) for number in range(count)}
+    crew: dict[int, Worker] = {}
+    absent: list[str] = []  # why processes could not start, until it has been said
+
+    def hire(number: int) -> None:
+        try:
+            crew[number] = Worker(number, store, answers)
+        except (OSError, InputError) as error:
+            not_started(str(error))
+
+    def not_started(why: str) -> None:
+        """One process less is no reason to stop; none at all is."""
+        if not crew:
+            raise InputError(f"no worker process can start: {why}")
+        absent.append(why)
 
     def next_job(worker: Worker) -> None:
         progress.running.pop(worker.number, None)
@@ -169,20 +196,27 @@ def _drive(progress: Progress, store: Store, count: int, listen: Listener) -> No
         listen(progress, "failed", job)
 
     try:
+        for number in range(count):
+            hire(number)
         while progress.finished < progress.total:
+            if absent and any(worker.ready for worker in crew.values()):
+                store.say(f"a worker process could not start, the others go on: {absent[0]}")
+                absent.clear()
             worker, answer = answers.get()
             job = worker.job
             if answer is None:  # the process has ended
                 status = worker.process.wait()
-                if not worker.ready:
-                    raise RuntimeError(f"worker processes cannot start (status {status}): see {store.folder / LOG}")
+                del crew[worker.number]
                 worker.stop()
                 progress.running.pop(worker.number, None)
+                cause = f"signal {-status}" if status < 0 else f"status {status}"
+                if not worker.ready:
+                    not_started(f"it ended with {cause}, and {_last_words(store)}")
+                    continue
                 if job is not None:
-                    cause = f"signal {-status}" if status < 0 else f"status {status}"
                     failed(job, f"the worker process ended with {cause} (out of memory?)")
                 if progress.waiting:
-                    crew[worker.number] = Worker(worker.number, store, answers)
+                    hire(worker.number)
             elif answer["event"] == "ready":
                 worker.ready = True
                 next_job(worker)
@@ -197,12 +231,23 @@ def _drive(progress: Progress, store: Store, count: int, listen: Listener) -> No
             else:
                 next_job(worker)
                 progress.done += 1
+                progress.versions.add(mctsvs.__version__)
                 progress.spent.setdefault((job.problem, job.case.label), []).append(answer["seconds"])
                 _note_best(progress, job, answer["best"], answer["direction"])
                 listen(progress, "done", job)
     finally:
         for worker in crew.values():
             worker.stop()
+
+
+def _last_words(store: Store) -> str:
+    """Where the log is, and its last line."""
+    path = store.folder / LOG
+    lines: list[str] = []
+    with contextlib.suppress(OSError):
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
+    return f"{last!r} is the last line of {str(path)!r}"
 
 
 def _note_best(progress: Progress, job: Job, best: float | None, direction: str) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mctsvs.common import InputError
-from mctsvs.lab.store import Job, Store
+from mctsvs.lab.store import SERIES, Job, Store, replacing
 
 COLUMNS = {
     "problem": str,
@@ -31,19 +32,27 @@ COLUMNS = {
 FORMATS = ("csv", "parquet")
 
 
-def rows(jobs: Sequence[Job], store: Store) -> Iterator[tuple[Any, ...]]:
-    """The table of all finished runs, in the order of problem, method (as given) and seed."""
+def in_order(jobs: Sequence[Job], store: Store) -> list[Job]:
+    """Those that are finished, in the order of problem, method (as given) and seed."""
     problems = {name: i for i, name in enumerate(dict.fromkeys(job.problem for job in jobs))}
     labels = {name: i for i, name in enumerate(dict.fromkeys(job.case.label for job in jobs))}
     ordered = sorted(dict.fromkeys(jobs), key=lambda j: (problems[j.problem], labels[j.case.label], j.seed))
-    for job in ordered:
-        if job in store:
-            yield from _run(job, store)
+    return [job for job in ordered if job in store]
+
+
+def check(path: Path) -> None:
+    """Raises `InputError` if the table could not be written there: better before the runs than after them."""
+    if path.suffix == ".parquet":
+        _pyarrow()
+    if path.is_dir():
+        raise InputError(f"cannot write {str(path)!r}: it is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} is not writable")
 
 
 def _run(job: Job, store: Store) -> Iterator[tuple[Any, ...]]:
     stored = store.load(job)
-    series = [stored.series(name) for name in ("values", "trace", "thinking", "elapsed")]
+    series = [stored.series(name) for name in SERIES]
     iterations = [
         (number, part["variables"], _count(part["variables"]))
         for number, part in enumerate(stored.record["iterations"])
@@ -61,35 +70,41 @@ def _count(text: str) -> int:
 
 def write(jobs: Sequence[Job], store: Store, path: Path) -> int:
     """Write the table as the path's ending says, .csv or .parquet; the number of rows."""
-    if path.suffix == ".parquet":
-        return _write_parquet(jobs, store, path)
-    partial = path.with_suffix(".partial")
+    finished = in_order(jobs, store)
+    with replacing(path) as partial:
+        if path.suffix == ".parquet":
+            return _write_parquet(finished, store, partial)
+        return _write_csv(finished, store, partial)
+
+
+def _write_csv(jobs: Sequence[Job], store: Store, path: Path) -> int:
     count = 0
-    with partial.open("w", newline="", encoding="utf-8") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(COLUMNS)
-        for row in rows(jobs, store):
+        for row in (row for job in jobs for row in _run(job, store)):
             out.writerow(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
             count += 1
-    partial.replace(path)
     return count
 
 
-def _write_parquet(jobs: Sequence[Job], store: Store, path: Path) -> int:
+def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        import pyarrow
+        import pyarrow.parquet
     except ImportError:
         raise InputError("a Parquet table needs pyarrow, not installed here: pip install 'mctsvs[pandas]'") from None
+    return pyarrow, pyarrow.parquet
+
+
+def _write_parquet(jobs: Sequence[Job], store: Store, path: Path) -> int:
+    pa, pq = _pyarrow()
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     schema = pa.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
-    partial = path.with_suffix(".partial")
     count = 0
-    with pq.ParquetWriter(partial, schema) as out:
-        for job in dict.fromkeys(jobs):  # a row group for each run
-            if job in store:
-                columns = list(zip(*_run(job, store), strict=True))
-                out.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema))
-                count += len(columns[0])
-    partial.replace(path)
+    with pq.ParquetWriter(path, schema) as out:
+        for job in jobs:  # a row group for each run
+            columns = list(zip(*_run(job, store), strict=True))
+            out.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema))
+            count += len(columns[0])
     return count

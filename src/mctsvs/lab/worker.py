@@ -3,7 +3,8 @@
     python -m mctsvs.lab.worker FOLDER
 
 It answers with lines of JSON on standard output, and ends when its input does, in the middle of a run too: when the
-grid is killed nobody goes on working for it.
+grid is killed nobody goes on working for it. Until then it holds the grid's claim on the folder: it has inherited the
+locked file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mctsvs import problems
 from mctsvs.common import InputError
 from mctsvs.engines import methods
 from mctsvs.lab.cases import REFERENCES, execute
-from mctsvs.lab.store import Job, Store, lock, lock_file
+from mctsvs.lab.store import Job, Store
 
 REPORT_EVERY = 0.5  # seconds between reports on a run
 
@@ -41,14 +42,12 @@ def main(folder: str) -> int:
         answers.write(json.dumps(content) + "\n")
 
     store = Store(Path(folder))
-    with lock_file(store.folder) as file:
-        lock(file, exclusive=False, patience=60.0)
-        jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=read, args=(jobs,), daemon=True).start()
-        warm()
-        answer(event="ready")
-        while True:
-            work(Job.of(json.loads(jobs.get())), store, answer)
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=read, args=(jobs,), daemon=True).start()
+    warm()
+    answer(event="ready")
+    while True:
+        work(Job.of(json.loads(jobs.get())), store, answer)
 
 
 def read(jobs: queue.SimpleQueue[str]) -> None:
@@ -76,7 +75,6 @@ PARTS = {
     "sklearn": ("sklearn.cluster", "sklearn.gaussian_process", "sklearn.linear_model", "sklearn.svm"),
     "torch": ("torch",),
     "optuna": ("optuna",),
-    "botorch": ("botorch.fit", "botorch.models.fully_bayesian"),
 }
 
 
