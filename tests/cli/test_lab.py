@@ -72,7 +72,7 @@ def test_an_entry_without_its_data_says_so(
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
-    assert main(["reproduce", "nas", "--quick", "-o", str(tmp_path / "out")]) == 0
+    assert main(["reproduce", "nas", "--quick", "-o", str(tmp_path / "out")]) == 1  # asked for by name, and not done
     captured = capsys.readouterr()
     assert "nas: skipped" in captured.out
     sentences = captured.err.strip().splitlines()

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mctsvs import problems
@@ -13,9 +14,11 @@ from mctsvs.common import InputError
 from mctsvs.lab import authors, cases, frame, reproduce, stats
 from mctsvs.lab.entries import ENTRIES, FIFTY, FOUR
 from mctsvs.lab.entry import Entry, Panel
-from mctsvs.lab.groups import group
+from mctsvs.lab.groups import Group, group
+from mctsvs.lab.pages import Page
 from mctsvs.lab.reproduce import Choice
-from mctsvs.lab.settings import QUICK_OPTIONS, SETTINGS
+from mctsvs.lab.run import paper_options
+from mctsvs.lab.settings import QUICK_OPTIONS, SETTINGS, settings
 from mctsvs.lab.store import Job, Store
 
 NAMES = """synthetic1 synthetic2 time recall nas nas-more rl optimiser-rs optimiser fill-in k cp samples n-bad n-split
@@ -221,7 +224,98 @@ def test_the_authors_runs_are_found_by_case(tmp_path: Path, monkeypatch: pytest.
     assert theirs.find(logs, "Hartmann6_300", cases.parse("mcts-vs-bo[k=10]")) is None
     dropped = theirs.find((), "Hartmann6_300", cases.parse("dropout-bo"))
     assert dropped is not None
-    assert dropped.place == "hartmann6_logs/hartmann6_300/dropout_bo_6"
+    assert dropped.group == "hartmann6_logs"
+
+
+def test_the_run_that_went_on_alone_is_not_taken_for_their_mean() -> None:
+    """In one of their places four of five runs stop at 150; in another all go on to 600."""
+    early, late = {150: (2.0, 1.0)}, {150: (2.1, 1.0), 600: (3.3, 4.0)}
+    broken = {2021: early, 2022: late, 2023: early}
+    key = "hartmann6_logs", "hartmann6_300", "mcts_vs_turbo"
+    case = cases.parse("mcts-vs-turbo")
+    alone = authors.Authors({key: broken}, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
+    assert alone is not None
+    assert alone.checkpoints == [150]
+    assert alone.at(150).n == 3
+    whole = dict.fromkeys((2021, 2022), late)
+    both = {key: broken, ("repeat_logs", "hartmann6_300", "mcts_vs_turbo"): whole}
+    found = authors.Authors(both, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
+    assert found is not None
+    assert (found.group, found.checkpoints) == ("repeat_logs", [150, 600])
+
+
+def group_of(best: list[float], budget: int = 600) -> Group:
+    """Runs whose best value never changes."""
+    values = np.repeat(np.array(best)[:, None], budget, axis=1)
+    seconds = np.ones_like(values)
+    rest = np.full(len(best), 0.5)
+    return Group(tuple(range(2021, 2021 + len(best))), values, seconds, seconds, rest, rest)
+
+
+def page_of(name: str, groups: dict[tuple[str, str], Group], theirs: authors.Authors) -> Page:
+    return Page(ENTRIES[name], False, False, groups, theirs, [])
+
+
+def test_a_single_run_is_not_judged_and_a_problem_on_another_scale_is_not_compared() -> None:
+    def theirs(count: int) -> dict[int, dict[int, tuple[float, float]]]:
+        return {2021 + i: {600: (1.0 + 0.01 * i, 1.0)} for i in range(count)}
+
+    ours = group_of([3.0, 3.1, 3.2])
+    runs = {
+        ("ablation_logs", f"{problem}_solver", f"mcts_vs_{solver}"): theirs(count)
+        for problem in ("hartmann6_500", "hartmann30_500")
+        for solver, count in (("bo", 3), ("turbo", 1))
+    }
+    cells = {(p, f"mcts-vs-{s}"): ours for p in ("Hartmann6_500", "Hartmann6_5_500") for s in ("bo", "turbo")}
+    page = page_of("optimiser", cells, authors.Authors(runs, tuple(range(2021, 2026))))
+    verdict = page.verdict()
+    assert verdict is not None
+    assert (verdict.cells, verdict.better, verdict.worse) == (1, 1, 0)
+    assert "(1 run, at 600; ablation_logs)" in page.text("command")
+    assert page.text("command").count("ablation_logs") == 2
+
+
+def test_a_method_with_fewer_evaluations_has_no_rank() -> None:
+    cells = {
+        ("Hartmann6_500", "mcts-vs-saasbo"): group_of([3.0], 200),
+        ("Hartmann6_500", "saasbo"): group_of([3.1], 100),
+    }
+    text = page_of("hierarchy", cells, authors.Authors({}, ())).best_tables()
+    rows = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in text.splitlines() if "saasbo" in line}
+    header = next(line for line in text.splitlines() if "rank" in line).split(" | ")
+    rank = header.index("rank")
+    assert rows["mcts-vs-saasbo"][rank] == "1"
+    assert rows["saasbo"][rank] == ""
+
+
+def test_the_numbers_behind_a_table_hold_the_papers_and_the_authors() -> None:
+    runs = {("time_logs", "hartmann6_300", "lamcts_vs_bo"): {2021: {100: (3.0, 3.5)}, 2022: {100: (3.0, 3.9)}}}
+    cells = {("Hartmann6_300", "mcts-vs-bo"): group_of([3.0, 3.1], 100)}
+    rows = page_of("time", cells, authors.Authors(runs, (2021, 2022))).numbers()
+    own = {row[0]: row[5] for row in rows[1:]}
+    assert own == {"ours": 0.5, "paper": 3.711, "authors": pytest.approx(3.7)}
+
+
+def test_a_pages_command_and_seeds_are_those_of_its_runs() -> None:
+    choice = Choice(seeds=(1, 5, 9), data=True)
+    entry = reproduce.shrink(ENTRIES["k"], choice)
+    assert reproduce.command(entry, choice) == "mctsvs reproduce k --seeds 1,5,9 --data DATA"
+    assert "seeds 1,5,9," in frame.head(entry, "command", False, False, [])
+    fewer = reproduce.shrink(ENTRIES["optimiser-rs"], Choice(seeds=(1, 2), fewer=(("random", 30),)))
+    assert "Slow methods" not in frame.head(fewer, "command", False, False, [])
+
+
+def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
+    note = f"the data set 'x' is not in {str(tmp_path)!r} or {str(Path.home())!r}: put it there"
+    assert str(tmp_path) not in frame.without_paths(note)
+
+
+def test_compare_with_paper_sets_cma_es_as_reproduce_does() -> None:
+    for name in ("Hartmann6_300", "Levy10_100"):
+        expected = settings("cma-es", name)
+        assert expected
+        assert paper_options("cma-es", problems.make(name), {}, faithful=True) == expected
 
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "authors_runs" / "best_so_far.csv.gz"

@@ -10,6 +10,7 @@ import csv
 import functools
 import gzip
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,14 +73,25 @@ class Authors:
         return bool(self.runs)
 
     def find(self, places: Sequence[Key], problem: str, case: Case) -> Theirs | None:
-        """Their runs of a case on a problem: the first place that has any."""
+        """Their runs of a case on a problem: of the places named, else of the usual ones, those that go furthest.
+
+        In some places all seeds but one stop early: the one that goes on is no mean.
+        """
+        usual = () if _special(case) else USUAL
+        for group in (places, usual):
+            if found := self._all(group, problem, case):
+                return max(found, key=lambda runs: (runs.checkpoints[-1] if runs.checkpoints else 0, len(runs.runs)))
+        return None
+
+    def _all(self, places: Sequence[Key], problem: str, case: Case) -> list[Theirs]:
         fields = {
             "d": valid_variables(problem),
             **case.options,
             "fill_in": FILL_INS.get(str(case.options.get("fill_in")), ""),
             "problem": problem_name(problem),
         }
-        for group, name, algorithm in (*places, *(USUAL if not _special(case) else ())):
+        found = []
+        for group, name, algorithm in places:
             for candidate in ALGORITHMS.get(case.method, ()):
                 filled = {**fields, "algorithm": candidate.format(d=fields["d"])}
                 try:
@@ -88,8 +100,8 @@ class Authors:
                     continue
                 runs = self.runs.get(key)
                 if runs and (own := {seed: runs[seed] for seed in self.seeds if seed in runs}):
-                    return Theirs("/".join(key), own)
-        return None
+                    found.append(Theirs(group, own))
+        return found
 
 
 def _special(case: Case) -> bool:
@@ -98,10 +110,10 @@ def _special(case: Case) -> bool:
 
 
 class Theirs:
-    """Their runs of one case on one problem."""
+    """Their runs of one case on one problem, from one group of their logs."""
 
-    def __init__(self, place: str, runs: Runs) -> None:
-        self.place, self.runs = place, runs
+    def __init__(self, group: str, runs: Runs) -> None:
+        self.group, self.runs = group, runs
 
     def column(self, evaluations: int, what: int) -> Array:
         found = [run[evaluations][what] for _, run in sorted(self.runs.items()) if evaluations in run]
@@ -112,6 +124,7 @@ class Theirs:
         return summary(self.column(evaluations, 0))
 
     def seconds(self, evaluations: int) -> Summary:
+        """Of the seconds they took for so many evaluations."""
         return summary(self.column(evaluations, 1))
 
     def values(self, evaluations: int) -> dict[int, float]:
@@ -120,7 +133,8 @@ class Theirs:
 
     @property
     def checkpoints(self) -> list[int]:
-        return sorted({n for run in self.runs.values() for n in run})
+        """Evaluations that all of the runs have."""
+        return sorted(set.intersection(*(set(run) for run in self.runs.values())))
 
 
 def problem_name(problem: str) -> str:
@@ -157,6 +171,6 @@ def _read(path: Path) -> dict[Key, dict[int, dict[int, tuple[float, float]]]]:
                 key = row["group"], row["problem"], row["algorithm"]
                 point = float(row["best_y"]), float(row["seconds"] or "nan")
                 runs.setdefault(key, {}).setdefault(int(row["seed"]), {})[int(row["evaluations"])] = point
-    except (OSError, EOFError, KeyError, ValueError, TypeError):
+    except (OSError, EOFError, KeyError, ValueError, TypeError, zlib.error):
         raise InputError(f"the file {str(path)!r} is damaged: it should have the authors' runs as CSV") from None
     return runs

@@ -17,7 +17,6 @@ class Panel:
     problem: str
     cases: tuple[str, ...]
     axis: Axis = "evaluations"
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class Entry:
     """Case -> problem -> number the paper prints; for `significance` (mean, standard deviation, mark)."""
     logs: tuple[tuple[str, str, str], ...] = ()
     """Where the authors' runs of this entry lie, if not at the usual place: see `mctsvs.lab.authors`."""
+    unlike: tuple[str, ...] = ()
+    """Problems on which the authors' runs of this entry are on another scale than their figure."""
     quick: int = 60
     """Evaluations with --quick."""
     note: str = ""

@@ -13,6 +13,7 @@ from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Entry
 from mctsvs.lab.settings import QUICK_ONLY
+from mctsvs.problems import data
 
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
 
@@ -27,28 +28,35 @@ def write(path: Path, text: str) -> list[Path]:
 
 def head(entry: Entry, command: str, quick: bool, paper: bool, notes: Sequence[str]) -> str:
     """Title, where it comes from, how it was made, what was left out, the figure."""
-    seeds = f"seeds {entry.seeds[0]} to {entry.seeds[-1]}" if len(entry.seeds) > 1 else f"seed {entry.seeds[0]}"
+    seeds = f"seed{'s' * (len(entry.seeds) > 1)} {seed_list(entry.seeds)}"
+    fewer = {method: count for method, count in entry.fewer.items() if count < len(entry.seeds)}
+    budgets = {method: count for method, count in entry.budgets.items() if count < entry.budget}
     slower = [
         f"{method}: "
         + " and ".join(
             part
             for part in (
-                f"{entry.fewer[method]} seed{'s' * (entry.fewer[method] > 1)}" if method in entry.fewer else "",
-                f"{entry.budgets[method]} evaluations" if method in entry.budgets else "",
+                f"{fewer[method]} seed{'s' * (fewer[method] > 1)}" if method in fewer else "",
+                f"{budgets[method]} evaluations" if method in budgets else "",
             )
             if part
         )
-        for method in dict.fromkeys([*entry.fewer, *entry.budgets])
+        for method in dict.fromkeys([*fewer, *budgets])
         if any(cases.parse(case).method == method for p in entry.problems for case in entry.cases(p))
     ]
-    if paper:
-        setting = "the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
+    if entry.measure == "regret":
+        setting = ""  # GP-UCB has none of these options
+    elif paper:
+        setting = ", with the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
     else:
-        setting = "the library's defaults (C_p from the spread of the values, gradient search)"
+        setting = (
+            ", with the library's defaults (C_p from the spread of the values, gradient search, 12 evaluations for "
+            "TuRBO on a subset)"
+        )
     lines = [
         f"# {entry.title}",
         f"{entry.place}. `{command}`, {time.strftime('%Y-%m-%d')}."
-        + (f" {entry.budget} evaluations, {seeds}, with {setting}." if entry.panels else ""),
+        + (f" {entry.budget} evaluations, {seeds}{setting}." if entry.panels else ""),
     ]
     if slower:
         lines.append(f"Slow methods got less: {'; '.join(slower)}.")
@@ -62,6 +70,20 @@ def head(entry: Entry, command: str, quick: bool, paper: bool, notes: Sequence[s
     lines += [f"Note: {note}" for note in ([entry.note] if entry.note else []) + list(notes)]
     lines.append(f"![{entry.title}]({entry.name}.png)")
     return "\n\n".join(lines) + "\n\n"
+
+
+def seed_list(seeds: Sequence[int]) -> str:
+    """2021-2025, or all of them where they do not follow one another."""
+    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]}-{seeds[-1]}"
+    return ",".join(map(str, seeds))
+
+
+def without_paths(note: str) -> str:
+    """For a page, which is read elsewhere: no folder of this machine."""
+    for place in data.directories():
+        note = note.replace(str(place), "DATA")
+    return re.sub(r"'DATA'(, 'DATA')*( or 'DATA')?", "'DATA'", note)
 
 
 def index(folder: Path, entries: Mapping[str, Entry]) -> Path:

@@ -71,7 +71,7 @@ class Page:
             optimum = own[0][1].optimum
             drawn.append(
                 figures.Panel(
-                    title=panel.title or panel.problem,
+                    title=panel.problem,
                     xlabel="wall seconds" if by_seconds else "evaluations",
                     ylabel="best value so far" if not drawn else "",
                     curves=[(curve_by_seconds if by_seconds else curve)(case, group) for case, group in own],
@@ -143,18 +143,12 @@ class Page:
             for problem, dots in self.dot_rows():
                 for dot in dots:
                     group = self.groups[problem, dot.label]
-                    rows.append(
-                        (
-                            "ours",
-                            problem,
-                            dot.label,
-                            self.entry.measure,
-                            group.budget,
-                            dot.value,
-                            dot.error,
-                            len(group.seeds),
-                        )
-                    )
+                    cell = problem, dot.label, self.entry.measure, group.budget
+                    rows.append(("ours", *cell, dot.value, dot.error, len(group.seeds)))
+                    if dot.printed is not None:
+                        rows.append(("paper", *cell, dot.printed, "", ""))
+                    if (found := self.their_measured(problem, dot.label)) is not None:
+                        rows.append(("authors", *cell, _plain(found.mean), _plain(found.error), found.n))
             return rows
         if self.entry.measure == "regret":
             for (problem, case), group in self.groups.items():
@@ -177,7 +171,16 @@ class Page:
     # the text --------------------------------------------------------------------------------------------------------
 
     def their(self, problem: str, case: str) -> Theirs | None:
+        if problem in self.entry.unlike:
+            return None
         return self.theirs.find(self.entry.logs, problem, cases.parse(case))
+
+    def their_measured(self, problem: str, case: str) -> Summary | None:
+        """What this entry measures, of the authors' runs; None where they do not go as far."""
+        their, n = self.their(problem, case), self.entry.budget
+        if their is None or n not in their.checkpoints or self.entry.measure == "recall":
+            return None
+        return their.seconds(n) if self.entry.measure == "seconds" else their.at(n)
 
     def text(self, command: str) -> str:
         tables = {
@@ -205,9 +208,10 @@ class Page:
                 if group is None or their is None or n is None:
                     continue
                 ours, found = group.at(n), their.at(n)
-                pairs.append((ours.mean, found.mean))
+                if n == self.entry.budget:  # an order of values after different numbers of evaluations says nothing
+                    pairs.append((ours.mean, found.mean))
                 distance = stats.apart(ours, found) * (1.0 if group.maximise else -1.0)
-                cells += 1
+                cells += not np.isnan(distance)  # NaN: a single run has no error to measure by
                 better += distance > MARGIN
                 worse += distance < -MARGIN
             if len(pairs) > 2:
@@ -224,10 +228,12 @@ class Page:
             budget = max(group.budget for group in own.values())
             points = [*[n for n in CHECKPOINTS if n < budget][-3:], budget]
             first = next(iter(own.values()))
-            ours_rank = stats.ranks({c: g.at(g.budget).mean for c, g in own.items()}, maximise=first.maximise)
+            whole = {c: g.at(budget).mean for c, g in own.items() if g.budget == budget}
+            ours_rank = stats.ranks(whole, maximise=first.maximise)
             found = {c: self.their(problem, c) for c in own}
             last = {c: shared_checkpoint(own[c], t) for c, t in found.items()}
-            their_mean = {c: t.at(n).mean for c, t in found.items() if t is not None and (n := last[c])}
+            furthest = max((n for n in last.values() if n), default=0)
+            their_mean = {c: t.at(furthest).mean for c, t in found.items() if t is not None and last[c] == furthest}
             their_rank = stats.ranks(their_mean, maximise=first.maximise)
             rows = []
             for case, group in own.items():
@@ -236,9 +242,10 @@ class Page:
                 if group.budget not in points:
                     cells[-1] = f"{group.at(group.budget)} (at {group.budget})"
                 seconds = number(stats.summary(group.elapsed[:, -1]).mean)
-                row = [case, str(len(group.seeds)), *cells, f"{ours_rank[case]:g}", seconds]
+                rank = f"{ours_rank[case]:g}" if case in ours_rank else ""
+                row = [case, str(len(group.seeds)), *cells, rank, seconds]
                 if their_mean:
-                    at = "" if their is None or n is None else f"{their.at(n)} ({their.at(n).n} runs, at {n})"
+                    at = "" if their is None or n is None else _place(their, n)
                     gap = "" if their is None or n is None else f"{stats.apart(group.at(n), their.at(n)):+.1f}"
                     row += [at, f"{their_rank[case]:g}" if case in their_rank else "", gap.replace("+nan", "–")]
                 rows.append(row)
@@ -268,13 +275,14 @@ class Page:
                 ours = stats.summary(group.cpu) if group is not None else None
                 row += [f"{ours} ({ours.n})" if ours else ""]
                 row += [f"{ours.mean / stats.summary(base.cpu).mean:.3f}" if ours and base is not None else ""]
-                row += [number(printed) if printed is not None else ""]
+                found = self.their_measured(problem, case)
+                row += [f"{number(printed)}{f' ± {number(found.error)}' if found else ''}" if printed else ""]
                 row += [f"{printed / vanilla:.2f}" if printed is not None and vanilla else ""]
             rows.append(row)
         lead = (
             f"Seconds of {self.entry.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
             f"and as a share of those of `{reference}`; the paper's were taken on another machine and are for 100 "
-            "evaluations.\n\n"
+            "evaluations, their standard errors from the authors' 30 runs.\n\n"
         )
         return lead + markdown_table(header, rows)
 
@@ -357,9 +365,9 @@ class Page:
         header += ["bound", "mean d_t", "recall", "best value"]
         lead = (
             "GP-UCB with the beta_t of Theorem 4.2 (a = 1, b such that alpha_max = 1, delta = 0.1, r = 1) on the "
-            "variables each selector chooses. The term of the unselected variables uses their true largest slopes; the "
-            "Gaussian process term uses the information gain of the points sampled. Both are in the function's own "
-            "units: the bound is a statement about growth, not about size.\n\n"
+            "variables each selector chooses. The term of the unselected variables uses their largest slopes as a "
+            "search found them; the Gaussian process term uses the information gain of the points sampled. Both are in "
+            "the function's own units: the bound is a statement about growth, not about size.\n\n"
         )
         return lead + markdown_table(header, rows)
 
@@ -370,6 +378,12 @@ def shared_checkpoint(group: Group | None, their: Theirs | None) -> int | None:
         return None
     shared = [n for n in their.checkpoints if n <= group.budget]
     return shared[-1] if shared else None
+
+
+def _place(their: Theirs, evaluations: int) -> str:
+    """Their value, of how many runs, after how many evaluations, from which of their logs."""
+    found = their.at(evaluations)
+    return f"{found} ({found.n} run{'s' * (found.n != 1)}, at {evaluations}; {their.group})"
 
 
 def _mark(base: Theirs, other: Theirs, evaluations: int) -> str:

@@ -30,6 +30,7 @@ class Choice:
     paper: bool = False  # the paper's exploration constant, candidate search and length of TuRBO's bursts
     without: tuple[str, ...] = ()  # methods to leave out
     fewer: tuple[tuple[str, int], ...] = ()  # methods that get only so many of the seeds
+    data: bool = False  # a folder of measured data was given
 
 
 @dataclass
@@ -141,6 +142,7 @@ def reproduce(
     outcome = Outcome(usable, notes)
     if not usable.panels:
         outcome.skipped = True
+        outcome.notes = notes or ["no method is left to run"]
         return outcome
     planned = plan(usable, choice)
     progress = grid.work(in_order(planned), store, workers, listen)
@@ -154,7 +156,8 @@ def reproduce(
         outcome.notes.append("no run could be finished")
         return outcome
     theirs = authors.read(usable.seeds)
-    page = pages.Page(usable, choice.quick, choice.paper, groups, theirs, outcome.notes)
+    shown = [frame.without_paths(note) for note in outcome.notes]
+    page = pages.Page(usable, choice.quick, choice.paper, groups, theirs, shown)
     outcome.files += write_numbers(folder / f"{entry.name}.csv", page.numbers())
     outcome.files += _drawn(page, folder / entry.name, outcome)
     outcome.files += frame.write(folder / f"{entry.name}.md", page.text(command(entry, choice)))
@@ -202,7 +205,7 @@ def command(entry: Entry, choice: Choice) -> str:
     """What was typed to get here."""
     words = ["mctsvs reproduce", entry.name]
     if choice.seeds is not None:
-        words.append(f"--seeds {seed_list(choice.seeds)}")
+        words.append(f"--seeds {frame.seed_list(choice.seeds)}")
     if choice.budget is not None:
         words.append(f"--budget {choice.budget}")
     words += ["--quick"] * choice.quick + ["--paper"] * choice.paper
@@ -210,11 +213,5 @@ def command(entry: Entry, choice: Choice) -> str:
         words.append(f"--without {','.join(choice.without)}")
     if choice.fewer:
         words.append("--fewer " + ",".join(f"{method}={count}" for method, count in choice.fewer))
+    words += ["--data DATA"] * choice.data
     return " ".join(words)
-
-
-def seed_list(seeds: Sequence[int]) -> str:
-    """2021-2025, or all of them where they do not follow one another."""
-    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
-        return f"{seeds[0]}-{seeds[-1]}"
-    return ",".join(map(str, seeds))

@@ -14,6 +14,7 @@ import numpy as np
 
 from mctsvs.common import Indices, InputError
 from mctsvs.engines import methods
+from mctsvs.lab.settings import settings
 from mctsvs.optimizer import Optimizer, Trial, check_budget
 from mctsvs.problems import Problem
 from mctsvs.problems.failure import EvaluationFailed
@@ -84,15 +85,16 @@ def recall(iterations: list[Indices], active: Indices) -> float | None:
 def paper_options(method: str, problem: Problem, options: Mapping[str, Any], faithful: bool = False) -> dict[str, Any]:
     """Options with what the paper sets by problem: Dropout's d is the number of variables that matter.
 
-    `faithful` adds the paper's exploration constant, its search among random candidates and its limit of 50
-    evaluations for TuRBO on a subset.
+    `faithful` adds the paper's exploration constant, its search among random candidates, its limit of 50
+    evaluations for TuRBO on a subset and what it sets for rivals (`mctsvs.lab.settings`).
     """
     chosen = dict(options)
     found = methods.find(method)
     known = methods.options_of(found)
     if faithful:
         burst = {"burst": 50} if found.solver == "turbo" and found.selector != "all" else {}
-        for name, value in {**problem.paper_options, "acquisition_search": "candidates", **burst}.items():
+        own = {**problem.paper_options, **settings(method, problem.name)}
+        for name, value in {**own, "acquisition_search": "candidates", **burst}.items():
             if name in known:
                 chosen.setdefault(name, value)
     if "d" in known and problem.active is not None:

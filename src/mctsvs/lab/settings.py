@@ -12,7 +12,7 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "Levy": {"sigma": 0.5},
         "NAS": {"sigma": 0.1},
         "TransNAS": {"sigma": 0.1},
-        "Hopper": {"sigma": 0.005},
+        "Hopper": {"sigma": 0.005},  # its step of 0.01 in a box of width 2
         "Walker2d": {"sigma": 0.005},
     },
     "hesbo": {"NAS": {"d": 10}, "TransNAS": {"d": 10}, "Hopper": {"d": 10}, "Walker2d": {"d": 20}},

@@ -6,8 +6,8 @@ The setting is Section 4's: in iteration t a selector chooses M_t, a Gaussian pr
 on the selected variables of all points so far, and the next point maximises mean + sqrt(beta_t) sd. How the theorem's
 quantities are read, for a function whose optimum and slopes are known:
 
-- Everything lives in the unit cube, so r = 1, and f is divided by its standard deviation over the cube, so that the
-  kernel has variance 1; all results are given back in f's own units.
+- Everything lives in the unit cube, so r = 1, and f, less its mean, is divided by its standard deviation over the cube,
+  so that the kernel has variance 1; all results are given back in f's own units.
 - alpha*_i L is the largest slope of f along variable i, found numerically. a = 1, and b is such that the steepest
   variable has alpha = 1; then alpha*_i is the slope of variable i in units of the steepest.
 - gamma_T, the largest possible information gain, is replaced by the gain of the points that were sampled, 1/2 sum
@@ -20,6 +20,7 @@ t counts the iterations after the initial design of twelve points, which is the 
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -158,11 +159,10 @@ def run(
             progress()
         return value
 
-    design = selector.initial(DESIGN, rng)
-    for variables, n in design:
-        for z in latin_hypercube(n, D, rng):
-            if len(history) < DESIGN:
-                evaluate(z, variables)
+    design = iter(latin_hypercube(DESIGN, D, np.random.default_rng([seed, 2])))
+    for variables, n in selector.initial(DESIGN, rng):
+        for z in itertools.islice(design, n):
+            evaluate(z, variables)
     record.iterations.append({"variables": list(range(D)), "evaluations": len(history)})
     selections = []
     for _ in range(budget - len(history)):

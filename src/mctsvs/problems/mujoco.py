@@ -35,7 +35,7 @@ VERSION = 5  # of gymnasium's environments
 SAMPLE = 2000  # observations under random actions that an evaluation's normaliser begins with
 PRIOR = 30  # how many observations they count for
 SMALLEST_SPREAD = 1e-6  # an observation that hardly moves is left out rather than blown up
-OPTIONS = {"cp": 50.0, "sigma": 0.005}  # the paper's: its step of 0.01 in a box of width 2
+OPTIONS = {"cp": 50.0}  # the paper's
 
 
 @dataclass(frozen=True)

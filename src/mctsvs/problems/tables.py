@@ -20,8 +20,8 @@ import numpy as np
 from mctsvs.common import Array, InputError
 from mctsvs.problems.problem import Problem, Variation
 
-NAS_OPTIONS: Mapping[str, float] = {"cp": 0.1, "d": 10, "sigma": 0.1}
-"""What the paper sets for NAS-Bench: C_p, the dimension of an embedding, and the step of CMA-ES."""
+NAS_OPTIONS: Mapping[str, float] = {"cp": 0.1, "d": 10}
+"""What the paper sets for NAS-Bench: C_p and the dimension of an embedding."""
 
 
 class Columns(NamedTuple):
