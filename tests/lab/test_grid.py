@@ -20,9 +20,18 @@ from mctsvs.common import InputError
 from mctsvs.lab import grid, table
 from mctsvs.lab.cases import Case, parse
 from mctsvs.lab.groups import collect
-from mctsvs.lab.store import Job, Store, positions, ranges
+from mctsvs.lab.store import Job, Store, ranges
 
 METHODS = "mcts-vs-rs,mcts-vs-bo[k=5],random"
+
+
+def positions(text: str) -> list[int]:
+    """What `ranges` wrote."""
+    found: list[int] = []
+    for part in text.split():
+        first, _, last = part.partition("-")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found
 
 
 def small(budget: int = 20, seeds: int = 2) -> list[Job]:

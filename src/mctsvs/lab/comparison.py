@@ -32,10 +32,10 @@ def curve(label: str, group: Group) -> figures.Curve:
     return figures.Curve(label, x, np.array([s.mean for s in found]), np.array([s.error for s in found]))
 
 
-def curve_by_seconds(label: str, group: Group, points: int = MOST_POINTS) -> figures.Curve:
+def curve_by_seconds(label: str, group: Group) -> figures.Curve:
     """The same against wall seconds, from the time when all runs have a value until the first of them ends."""
     start, end = float(group.elapsed[:, 0].max()), float(group.elapsed[:, -1].min())
-    x = np.geomspace(max(start, 1e-4), max(end, start * 1.001, 1.1e-4), points)
+    x = np.geomspace(max(start, 1e-4), max(end, start * 1.001, 1.1e-4), MOST_POINTS)
     rows = [stats.at_seconds(t, best, x) for t, best in zip(group.elapsed, group.best, strict=True)]
     found = [stats.summary(column) for column in np.array(rows).T]
     return figures.Curve(label, x, np.array([s.mean for s in found]), np.array([s.error for s in found]))

@@ -22,7 +22,6 @@ class Summary:
     mean: float
     sd: float  # of the sample; NaN for fewer than two
     error: float  # standard error of the mean
-    median: float
 
     def __str__(self) -> str:
         if self.n < 2:
@@ -40,9 +39,9 @@ def summary(values: npt.ArrayLike) -> Summary:
     given = given[~np.isnan(given)]
     n = len(given)
     if n == 0:
-        return Summary(0, np.nan, np.nan, np.nan, np.nan)
+        return Summary(0, np.nan, np.nan, np.nan)
     sd = float(given.std(ddof=1)) if n > 1 else np.nan
-    return Summary(n, float(given.mean()), sd, sd / np.sqrt(n), float(np.median(given)))
+    return Summary(n, float(given.mean()), sd, sd / np.sqrt(n))
 
 
 def number(value: float) -> str:

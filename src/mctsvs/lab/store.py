@@ -217,15 +217,6 @@ def ranges(positions: list[int]) -> str:
     return " ".join(f"{first}-{last}" if last > first else str(first) for first, last in parts)
 
 
-def positions(text: str) -> list[int]:
-    """What `ranges` wrote."""
-    found: list[int] = []
-    for part in text.split():
-        first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
-    return found
-
-
 def checked(content: Mapping[str, Any], budget: int) -> Stored:
     """The run that a file holds; one of `BROKEN` where something that is used later is not there."""
     stored = Stored(content["direction"], content["optimum"], content["version"], content["record"])
