@@ -35,7 +35,7 @@ def quasi_random(size: int, d: int, rng: np.random.Generator) -> Array:
     return points
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=12)  # a tree of variables asks for many widths; made anew, a table costs two model fits
 def _sobol_table(size: int, d: int) -> Array:
     """Sobol points; scrambling them anew for each call would cost more than the model's prediction."""
     from scipy.stats import qmc  # costs half a second to import, so only where it is needed
