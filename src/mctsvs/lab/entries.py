@@ -163,8 +163,8 @@ _ENTRIES = (
         budget=1200,
         quick=30,
         note="Here a value is a function of x alone. In the authors' runs the mean and spread that observations are "
-        "normalised by go on from one evaluation to the next, the starting states are new each time and the environments "
-        "are of version 2, so their values are not of quite the same problem (`mctsvs.problems.mujoco`).",
+        "normalised by go on from one evaluation to the next, the starting states are new each time and the "
+        "environments are of version 2, so their values are not of quite the same problem (`mctsvs.problems.mujoco`).",
     ),
     Entry(
         "optimiser-rs",
