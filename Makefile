@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint types layers check bars speed reproduce golden clean
+.PHONY: demo test lint types layers check bench speed reproduce golden clean
 
 demo: $(VENV)/stamp-core
 	$(BIN)/mctsvs run Hartmann6_300 --method mcts-vs-bo --budget 600 --seed 2021
@@ -27,10 +27,6 @@ layers: $(VENV)/stamp-dev
 	$(BIN)/lint-imports
 
 check: test lint types layers
-
-# the measurements behind the tables in docs/results (long)
-bars: $(VENV)/stamp-test
-	$(BIN)/python benchmarks/bars.py
 
 # our default beside other libraries (hours with all methods)
 bench: $(VENV)/stamp-test
