@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mctsvs.engines.methods import METHODS
-from mctsvs.lab import comparison, figures
+from mctsvs.lab import comparison, figures, styles
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Entry
 from mctsvs.lab.figures import Curve, Dot, Panel
@@ -53,7 +53,7 @@ def luminance(colour: str) -> float:
 
 def differ(labels: list[str]) -> bool:
     """In colour, in marker, and in grey by 17 of 255 steps at least."""
-    found = figures.styles(labels).values()
+    found = styles.styles(labels).values()
     colours = {style.colour for style in found}
     greys = sorted(map(luminance, colours))
     apart = min((b - a for a, b in itertools.pairwise(greys)), default=255.0)
@@ -67,8 +67,8 @@ CURVES = [entry for entry in ENTRIES.values() if entry.measure in ("best", "regr
 def test_curves_of_a_figure_differ_in_colour_and_in_grey(entry: Entry) -> None:
     labels = list(dict.fromkeys(case for problem in entry.problems for case in entry.cases(problem)))
     assert differ(labels)
-    found = figures.styles(labels)
-    assert all(found[label] == figures.STYLES[label] for label in labels if label in figures.STYLES)
+    found = styles.styles(labels)
+    assert all(found[label] == styles.STYLES[label] for label in labels if label in styles.STYLES)
 
 
 @given(st.lists(st.sampled_from(sorted(METHODS)), unique=True, min_size=1, max_size=10))
@@ -77,30 +77,30 @@ def test_curves_of_any_comparison_differ(labels: list[str]) -> None:
 
 
 def test_with_more_curves_than_colours_dash_and_marker_tell_them_apart() -> None:
-    found = figures.styles([f"bo[pool={n}]" for n in range(50)]).values()
+    found = styles.styles([f"bo[pool={n}]" for n in range(50)]).values()
     assert len({(style.dash, style.marker) for style in found}) == 50
 
 
 def test_light_colours_can_be_seen_on_white() -> None:
-    assert len(set(figures.TURN)) == len(figures.TURN) == 10
-    assert all(luminance(colour) < 200 for colour in figures.TURN)
+    assert len(set(styles.TURN)) == len(styles.TURN) == 10
+    assert all(luminance(colour) < 200 for colour in styles.TURN)
 
 
 def test_a_method_has_its_style_in_every_figure() -> None:
-    alone = figures.styles(["turbo"])["turbo"]
-    assert figures.styles(LABELS)["turbo"] == alone
-    assert figures.styles(["turbo[climb=0]", "turbo", "bo"])["turbo"] == alone
-    assert figures.styles(["turbo[climb=0]", "bo"])["turbo[climb=0]"] == alone  # the only case of its method
+    alone = styles.styles(["turbo"])["turbo"]
+    assert styles.styles(LABELS)["turbo"] == alone
+    assert styles.styles(["turbo[climb=0]", "turbo", "bo"])["turbo"] == alone
+    assert styles.styles(["turbo[climb=0]", "bo"])["turbo[climb=0]"] == alone  # the only case of its method
 
 
 def test_cases_of_an_ablation_differ() -> None:
     labels = [f"mcts-vs-bo[k={k}]" for k in (1, 5, 10, 15, 20)]
     assert differ(labels)
-    assert figures.short_names(labels) == ("mcts-vs-bo", ["k=1", "k=5", "k=10", "k=15", "k=20"])
+    assert styles.short_names(labels) == ("mcts-vs-bo", ["k=1", "k=5", "k=10", "k=15", "k=20"])
     mixed = ["mcts-vs-bo", *labels]
     assert differ(mixed)
-    assert figures.styles(mixed)["mcts-vs-bo"] == figures.STYLES["mcts-vs-bo"]
-    assert figures.short_names(mixed) == ("", mixed)
+    assert styles.styles(mixed)["mcts-vs-bo"] == styles.STYLES["mcts-vs-bo"]
+    assert styles.short_names(mixed) == ("", mixed)
 
 
 def test_rows_of_panels_leave_few_gaps() -> None:

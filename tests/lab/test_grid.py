@@ -231,16 +231,17 @@ def test_a_worker_that_cannot_be_replaced_stops_nobody(tmp_path: Path, monkeypat
     at_the_start_of_workers(tmp_path / "site", monkeypatch, "started > 2 and os._exit(3)")
     said: list[str] = []
     store = Store(tmp_path / "runs", said.append)
-    jobs = grid.jobs(["Hartmann6_30"], [parse("mcts-vs-bo")], range(6), 60)
+    jobs = grid.jobs(["Hartmann6_30"], [parse("mcts-vs-bo")], range(16), 60)
     killed: list[int] = []
 
     def kill_the_first(progress: grid.Progress, event: str, job: Job) -> None:
-        if event == "done" and not killed:
+        # both at work: one that is still starting would not be replaced
+        if event == "done" and len(progress.running) == 2 and progress.waiting and not killed:
             killed.append(children(os.getpid())[0])
             os.kill(killed[0], signal.SIGKILL)
 
     progress = grid.work(jobs, store, 2, kill_the_first)
-    assert progress.done + len(progress.failures) == 6
+    assert progress.done + len(progress.failures) == 16
     assert len(progress.failures) <= 1  # the run of the one that was killed
     assert len(list((tmp_path / "site").glob("*.start"))) == 3
     (line,) = said

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mctsvs.lab import cases, figures, stats
+from mctsvs.lab import cases, figures, regret_page, stats
 from mctsvs.lab.authors import Authors, Theirs
 from mctsvs.lab.comparison import curve, curve_by_seconds, markdown_table
 from mctsvs.lab.entry import Entry, Panel
@@ -18,7 +19,6 @@ from mctsvs.lab.stats import Summary, number
 
 CHECKPOINTS = (50, 100, 200, 300, 600, 1200)
 MARGIN = 2.0  # standard errors of a difference below which two means are called level
-TERMS = {"regret": "R_T, measured", "gp_term": "Gaussian process term", "unselected_term": "term of the unselected"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Page:
 
     def panels(self) -> list[figures.Panel]:
         if self.entry.measure == "regret":
-            return self.regret_panels()
+            return regret_page.panels(self.groups)
         drawn: list[figures.Panel] = []
         for panel in self.entry.panels:
             own = self.shown(panel)
@@ -79,28 +79,6 @@ class Page:
                     xscale="log" if by_seconds else "linear",
                 )
             )
-        return drawn
-
-    def regret_panels(self) -> list[figures.Panel]:
-        """For each problem: the regrets together, then for each selector its regret and the bound's terms."""
-        drawn = []
-        for panel in self.entry.panels:
-            own = self.shown(panel)
-            drawn.append(
-                figures.Panel(
-                    f"{panel.problem}: mean regret",
-                    "iteration T",
-                    "R_T / T",
-                    [_series(case, group, "regret", per_iteration=True) for case, group in own],
-                )
-            )
-            terms = {case: [_series(name, group, key) for key, name in TERMS.items()] for case, group in own}
-            values = np.concatenate([c.mean[c.mean > 0] for curves in terms.values() for c in curves])
-            shared = float(values.min()) / 1.3, float(values.max()) * 1.3
-            for case, curves in terms.items():
-                positive = [c for c in curves if c.mean.max() > 0]
-                title = f"{panel.problem}: {case}"
-                drawn.append(figures.Panel(title, "iteration T", "", positive, yscale="log", yrange=shared))
         return drawn
 
     def dot_axis(self) -> tuple[str, bool, bool]:
@@ -152,8 +130,8 @@ class Page:
             return rows
         if self.entry.measure == "regret":
             for (problem, case), group in self.groups.items():
-                for key in (*TERMS, "bound", "selected"):
-                    line = _series(case, group, key)
+                for key in (*regret_page.TERMS, "bound", "selected"):
+                    line = regret_page.series(case, group, key)
                     rows += [("ours", problem, case, key, *r, len(group.seeds)) for r in _rows(line)]
             return rows
         for panel in self.entry.panels:
@@ -183,16 +161,18 @@ class Page:
         return their.seconds(n) if self.entry.measure == "seconds" else their.at(n)
 
     def text(self, command: str) -> str:
-        tables = {
+        tables: Mapping[str, Callable[[], str]] = {
             "best": self.best_tables,
             "seconds": self.seconds_table,
             "recall": self.recall_table,
             "significance": self.significance_table,
-            "regret": self.regret_table,
-        }[self.entry.measure]()
+            "regret": partial(regret_page.table, self.groups),
+        }
         verdict = self.verdict()
         judged = f"Against the authors' runs: {verdict}.\n\n" if verdict else ""
-        return head(self.entry, command, self.quick, self.paper, self.notes) + judged + tables + "\n"
+        return (
+            head(self.entry, command, self.quick, self.paper, self.notes) + judged + tables[self.entry.measure]() + "\n"
+        )
 
     def verdict(self) -> Verdict | None:
         """Over the cells that the authors ran too; None where there are none."""
@@ -342,35 +322,6 @@ class Page:
         header = ["problem", "method", "ours", "mark", "paper", "mark", "authors' logs", "mark from them"]
         return lead + markdown_table([*header, "no worse than the paper by one standard error"], rows)
 
-    def regret_table(self) -> str:
-        rows = []
-        for (problem, case), group in self.groups.items():
-            last = {name: stats.summary(values[:, -1]) for name, values in group.extra.items()}
-            mean_selected = stats.summary(group.extra["selected"].mean(axis=1))
-            rows.append(
-                [
-                    problem,
-                    case,
-                    str(last["regret"]),
-                    f"{last['gp_term'].mean:,.0f}",
-                    f"{last['unselected_term'].mean:,.0f}",
-                    f"{last['bound'].mean:,.0f}",
-                    f"{mean_selected.mean:.1f}",
-                    number(stats.summary(group.recall).mean),
-                    str(group.at(group.budget)),
-                ]
-            )
-        iterations = max(group.extra["regret"].shape[1] for group in self.groups.values())
-        header = ["problem", "selector", f"R_T, T = {iterations}", "Gaussian process term", "term of the unselected"]
-        header += ["bound", "mean d_t", "recall", "best value"]
-        lead = (
-            "GP-UCB with the beta_t of Theorem 4.2 (a = 1, b such that alpha_max = 1, delta = 0.1, r = 1) on the "
-            "variables each selector chooses. The term of the unselected variables uses their largest slopes as a "
-            "search found them; the Gaussian process term uses the information gain of the points sampled. Both are in "
-            "the function's own units: the bound is a statement about growth, not about size.\n\n"
-        )
-        return lead + markdown_table(header, rows)
-
 
 def shared_checkpoint(group: Group | None, their: Theirs | None) -> int | None:
     """The largest number of evaluations that both have."""
@@ -390,17 +341,6 @@ def _mark(base: Theirs, other: Theirs, evaluations: int) -> str:
     one, two = base.values(evaluations), other.values(evaluations)
     shared = sorted(set(one) & set(two))
     return stats.mark([one[s] for s in shared], [two[s] for s in shared])
-
-
-def _series(label: str, group: Group, name: str, per_iteration: bool = False) -> figures.Curve:
-    values = group.extra[name]
-    t = np.arange(1, values.shape[1] + 1)
-    if per_iteration:
-        values = values / t
-    chosen = np.unique(np.linspace(0, len(t) - 1, min(len(t), 60)).round().astype(int))
-    found = [stats.summary(values[:, i]) for i in chosen]
-    mean, error = np.array([s.mean for s in found]), np.array([s.error for s in found])
-    return figures.Curve(label, t[chosen].astype(np.float64), mean, error)
 
 
 def _plain(value: float) -> float | str:
