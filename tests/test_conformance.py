@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mctsvs import testing
-from mctsvs.engines.methods import METHODS, missing
+from mctsvs.methods import METHODS, missing
 
 # options whose code path differs from the default's; the authors' program's score is not shift-invariant by its
 # definition, so it is exempt from the third property only

@@ -10,7 +10,7 @@ import pytest
 
 import mctsvs
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer
-from mctsvs.engines.methods import METHODS, missing
+from mctsvs.methods import METHODS, missing
 from mctsvs.testing import through_plain_data
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import check_grad, linprog
 
 from mctsvs.common import Array
-from mctsvs.engines import Observation
+from mctsvs.engine import Observation
 from mctsvs.engines.alebo import ALEBO
 from mctsvs.engines.polytope import Polytope
 from mctsvs.gp import mahalanobis

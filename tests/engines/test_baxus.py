@@ -7,7 +7,7 @@ import pytest
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.engines import Observation
+from mctsvs.engine import Observation
 from mctsvs.engines.baxus import FIRST_LENGTH, BAxUS, splits_and_start
 from mctsvs.lab.run import run
 

@@ -9,7 +9,8 @@ import pytest
 
 from mctsvs import Optimizer
 from mctsvs.common import InputError
-from mctsvs.engines import Observation, methods
+from mctsvs import methods
+from mctsvs.engine import Observation
 from mctsvs.engines.cma_es import CMAES, FULL_LIMIT
 from mctsvs.testing import through_plain_data
 

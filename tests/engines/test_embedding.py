@@ -9,7 +9,8 @@ import pytest
 
 from mctsvs import Optimizer
 from mctsvs.common import InputError
-from mctsvs.engines import Observation, methods
+from mctsvs import methods
+from mctsvs.engine import Observation
 from mctsvs.engines.embedding import REMBO, HeSBO
 from mctsvs.engines.sketch import Sketch
 from mctsvs.testing import MIXED, drive, mixed_objective

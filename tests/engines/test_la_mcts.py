@@ -12,7 +12,7 @@ import pytest
 
 from mctsvs import Optimizer, problems, testing
 from mctsvs.common import Array, InputError
-from mctsvs.engines import Observation
+from mctsvs.engine import Observation
 from mctsvs.engines.la_mcts import LAMCTS
 from mctsvs.engines.regions import fit, grow, select, split
 from mctsvs.gp.values import standardise

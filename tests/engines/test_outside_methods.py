@@ -10,7 +10,7 @@ import pytest
 
 from mctsvs import Optimizer
 from mctsvs.common import InputError
-from mctsvs.engines import methods
+from mctsvs import methods
 from mctsvs.testing import MIXED, drive, mixed_objective
 
 NEEDS = {

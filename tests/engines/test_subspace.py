@@ -7,8 +7,9 @@ import pytest
 
 from mctsvs import Optimizer
 from mctsvs.common import InputError
-from mctsvs.engines import Observation, methods
-from mctsvs.engines.base import latin_hypercube
+from mctsvs import methods
+from mctsvs.engine import Observation
+from mctsvs.engine import latin_hypercube
 
 
 def test_points_of_one_subset_differ_from_the_best_only_there() -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from mctsvs import Optimizer
 from mctsvs.common import Array, InputError
-from mctsvs.engines import Observation, methods, vae
+from mctsvs import methods
+from mctsvs.engine import Observation
+from mctsvs.engines import vae
 from mctsvs.engines.vae_bo import VAEBO
 from mctsvs.testing import drive
 

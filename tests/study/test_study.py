@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial
 from mctsvs.common import Array
-from mctsvs.engines.methods import METHODS, missing
+from mctsvs.methods import METHODS, missing
 from mctsvs.study import codec, journal
 from mctsvs.study import study as module
 

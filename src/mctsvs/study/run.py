@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mctsvs.common import InputError, check_count
-from mctsvs.optimizer import Trial, check_budget
+from mctsvs.optimizer import Trial
 from mctsvs.study.errors import StudyError
 from mctsvs.study.workers import Crew, Here, Hired, Outcome, Processes, WorkerLost, one_line, tidy
 
@@ -37,7 +37,7 @@ class Settings:
     callback: Callable[[Any, Trial], object] | None = None
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
+        check_count("budget", self.budget)
         check_count("max_failures", self.max_failures)
         if self.workers is not None:
             check_count("workers", self.workers)

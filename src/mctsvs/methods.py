@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import fill, select, solve
+from mctsvs import select, solve
 from mctsvs.common import Indices, InputError
-from mctsvs.engines import Engine
-from mctsvs.engines.subspace import SubspaceEngine
+from mctsvs.engine import Engine
+from mctsvs.engines.subspace import SubspaceEngine, SubspaceOptions
+from mctsvs.options import Options
 
 DEFAULT = "mcts-vs"
 MCTS_VS = "Song et al., NeurIPS 2022"
@@ -33,7 +34,7 @@ class Method:
     paper: str
     selector: str | None = None
     solver: str | None = None
-    engine: str | None = None  # "module:Class" in mctsvs.engines, for what is no such product
+    engine: str | None = None  # "module:Class" in mctsvs, for what is no such product
     extra: str | None = None  # of the package, as in pip install 'mctsvs[extra]'
     needs: tuple[str, ...] = ()  # modules the extra brings
     defaults: Mapping[str, Any] = field(default_factory=dict)  # options this method changes
@@ -48,7 +49,7 @@ METHODS: Mapping[str, Method] = _table(
         "mcts-vs",
         "variables found by tests that are steps, then optimised alone; all variables modelled where tests cannot tell",
         "this library",
-        engine="evidence_search:EvidenceSearch",
+        engine="default:EvidenceSearch",
     ),
     Method("mcts-vs-bo", "tree-selected variables moved by Bayesian optimisation", MCTS_VS, "mcts", "bo"),
     Method("mcts-vs-rs", "tree-selected variables moved by random search", MCTS_VS, "mcts", "random"),
@@ -82,7 +83,7 @@ METHODS: Mapping[str, Method] = _table(
         "cma-es",
         "evolution strategy with covariance matrix adaptation",
         "Hansen and Ostermeier, 2001",
-        engine="cma_es:CMAES",
+        engine="engines.cma_es:CMAES",
         extra="cma",
         needs=("cma",),
     ),
@@ -111,15 +112,17 @@ METHODS: Mapping[str, Method] = _table(
         extra="sklearn",
         needs=("sklearn",),
     ),
-    Method("hesbo", "a hashed low-dimensional embedding", "Nayebi et al., ICML 2019", engine="embedding:HeSBO"),
-    Method("rembo", "a random linear embedding, clipped", "Wang et al., JAIR 2016", engine="embedding:REMBO"),
-    Method("alebo", "a linear embedding within its polytope", "Letham et al., NeurIPS 2020", engine="alebo:ALEBO"),
-    Method("baxus", "a sparse embedding that grows", "Papenmeier et al., NeurIPS 2022", engine="baxus:BAxUS"),
+    Method("hesbo", "a hashed low-dimensional embedding", "Nayebi et al., ICML 2019", engine="engines.embedding:HeSBO"),
+    Method("rembo", "a random linear embedding, clipped", "Wang et al., JAIR 2016", engine="engines.embedding:REMBO"),
+    Method(
+        "alebo", "a linear embedding within its polytope", "Letham et al., NeurIPS 2020", engine="engines.alebo:ALEBO"
+    ),
+    Method("baxus", "a sparse embedding that grows", "Papenmeier et al., NeurIPS 2022", engine="engines.baxus:BAxUS"),
     Method(
         "optuna-tpe",
         "Optuna's multivariate tree-structured Parzen estimator",
         "Akiba et al., KDD 2019",
-        engine="optuna_samplers:OptunaTPE",
+        engine="engines.optuna_samplers:OptunaTPE",
         extra="optuna",
         needs=("optuna",),
     ),
@@ -127,7 +130,7 @@ METHODS: Mapping[str, Method] = _table(
         "optuna-gp",
         "Optuna's Gaussian process sampler",
         "Akiba et al., KDD 2019",
-        engine="optuna_samplers:OptunaGP",
+        engine="engines.optuna_samplers:OptunaGP",
         extra="optuna",
         needs=("optuna", "torch"),
     ),
@@ -135,7 +138,7 @@ METHODS: Mapping[str, Method] = _table(
         "vae-bo",
         "Bayesian optimisation in the code space of a variational autoencoder",
         MCTS_VS,
-        engine="vae_bo:VAEBO",
+        engine="engines.vae_bo:VAEBO",
         extra="torch",
         needs=("torch",),
     ),
@@ -143,13 +146,11 @@ METHODS: Mapping[str, Method] = _table(
         "la-mcts-turbo",
         "a learned partition of the space, searched by TuRBO in its best leaf",
         "Wang et al., NeurIPS 2020",
-        engine="la_mcts:LAMCTS",
+        engine="engines.la_mcts:LAMCTS",
         extra="sklearn",
         needs=("sklearn",),
     ),
 )
-
-SUBSPACE_OPTIONS = ("samples", "burst", "initial_points", "fill_in", "k")
 
 
 def find(name: str) -> Method:
@@ -178,27 +179,25 @@ def _require(method: Method) -> None:
 def _engine_class(method: Method) -> Any:
     assert method.engine is not None
     module, _, attribute = method.engine.partition(":")
-    return getattr(importlib.import_module(f"mctsvs.engines.{module}"), attribute)
+    return getattr(importlib.import_module(f"mctsvs.{module}"), attribute)
+
+
+def _options_types(method: Method) -> tuple[type[Options], ...]:
+    """Of the engine, or of selector, solver and their engine."""
+    if method.engine is not None:
+        return (_engine_class(method).options_type,)
+    assert method.selector is not None
+    assert method.solver is not None
+    return select.find(method.selector).options_type, solve.find(method.solver).options_type, SubspaceOptions
 
 
 def options_of(method: Method) -> tuple[str, ...]:
     """Names of the options a method takes."""
-    if method.engine is not None:
-        return tuple(_engine_class(method).options)
-    assert method.selector is not None
-    assert method.solver is not None
-    parts = (select.find(method.selector).options, solve.find(method.solver).options, SUBSPACE_OPTIONS)
-    return tuple(dict.fromkeys(name for part in parts for name in part))
-
-
-def told(name: str, options: Mapping[str, Any], budget: int) -> dict[str, Any]:
-    """The options with the budget, for a method that plans ahead and was not told another one."""
-    plans = "budget" in options_of(find(name))
-    return {"budget": budget, **options} if plans else dict(options)
+    return tuple(dict.fromkeys(name for kind in _options_types(method) for name in kind.names()))
 
 
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
-    """An engine for the variables described by `offsets` (see `SubspaceEngine`)."""
+    """An engine for the variables described by `offsets` (see `Engine`)."""
     method = find(name)
     _require(method)
     allowed = options_of(method)
@@ -207,20 +206,12 @@ def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) 
             has = f"it has {', '.join(allowed)}" if allowed else "it has none"
             raise InputError(f"method {name!r} has no option {option!r}: {has}")
     options = {**method.defaults, **options}
+    *of_parts, of_engine = (kind.take(options) for kind in _options_types(method))
     if method.engine is not None:
-        engine: Engine = _engine_class(method)(offsets, rng, **options)
+        engine: Engine = _engine_class(method)(offsets, rng, of_engine)
         return engine
     assert method.selector is not None
     assert method.solver is not None
-
-    def take(names: tuple[str, ...]) -> dict[str, Any]:
-        return {key: options[key] for key in names if key in options}
-
-    return SubspaceEngine(
-        offsets,
-        select.make(method.selector, len(offsets) - 1, **take(select.find(method.selector).options)),
-        solve.make(method.solver, **take(solve.find(method.solver).options)),
-        fill.make(options.get("fill_in", "best-k"), options.get("k", 20)),
-        rng,
-        **take(("samples", "burst", "initial_points")),
-    )
+    selector = select.find(method.selector)(len(offsets) - 1, of_parts[0])
+    solver = solve.find(method.solver)(of_parts[1])
+    return SubspaceEngine(offsets, rng, of_engine, selector=selector, solver=solver)
