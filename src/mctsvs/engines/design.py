@@ -17,7 +17,7 @@ class DesignOptions(Options):
 
 
 class DesignEngine(HistoryEngine):
-    """Hands out a design first, and drops it once as many points are known as it has: those from elsewhere do as well."""
+    """Hands out a design first, and drops it once as many points are known as it has, wherever they come from."""
 
     saved = ("design", "enough")
     design: Array  # points not yet handed out, one a row

@@ -140,8 +140,8 @@ class REMBO(FixedEmbedding):
         2 x - 1 = clip(A z, -1, 1),   A (D, d) standard normal,   z in [-sqrt d, sqrt d]^d
 
     The model is the paper's k_Y: a kernel (here ARD Matérn-5/2, option `kernel`) on the low-dimensional points
-    z / sqrt d, mapped to the unit cube. Clipping has no inverse, so the low-dimensional point of an observation is that of
-    the proposal whose ticket it has; somebody else's point goes down by least squares. Options: see `FixedOptions`.
+    z / sqrt d, mapped to the unit cube. Clipping has no inverse, so the low-dimensional point of an observation is that
+    of the proposal it answers; somebody else's point goes down by least squares. Options: see `FixedOptions`.
     """
 
     saved = ("matrix", "sent")
