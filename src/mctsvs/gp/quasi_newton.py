@@ -1,7 +1,7 @@
 """A projected L-BFGS for boxes: fits the model's parameters and climbs its acquisition function.
 
-Beside scipy's L-BFGS-B it can keep its curvature pairs between calls, stops on the gain of a step rather than on its
-last digits, and costs a few microseconds a step instead of a hundred (measured in docs/design.md).
+Beside scipy's L-BFGS-B it keeps its curvature pairs between calls, stops on the gain of a step rather than on its last
+digits, and has little work of its own in a step. `python benchmarks/speed.py lbfgs` prints what that is worth.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def minimise(
 ) -> tuple[Array, float]:
     """The point and value of a local minimum in the box, from `theta`; `pairs` is extended in place.
 
-    Refits differ from the last fit by a few data points, so the old curvature is nearly right: 5 to 8 evaluations
-    instead of the 17 to 25 that scipy's L-BFGS-B needs to learn it again. Stops when two steps in a row gain
-    less than `tolerance` (nats): parameters known better than that do not change a decision.
+    Refits differ from the last fit by a few data points, so the old curvature is nearly right and need not be learnt
+    again. Stops when two steps in a row gain less than `tolerance` (nats): parameters known better than that do not
+    change a decision.
     """
     x = np.clip(theta, low, high)
     value, gradient = function(x)
