@@ -1,4 +1,4 @@
-"""Every method, by name, has the seven properties of `mctsvs.testing`."""
+"""Every method, by name, has the properties of `mctsvs.testing`."""
 
 from __future__ import annotations
 
