@@ -6,7 +6,7 @@ import enum
 import json
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ class Inner(Saved):
 
 
 class Base(Saved):
-    saved = ("rng", "inner")
+    saved: ClassVar[tuple[str, ...]] = ("rng", "inner")
     rng: np.random.Generator
     inner: Inner
 
