@@ -236,7 +236,7 @@ def check_values_find_their_proposals(method: str, options: Options, budget: int
         own = [trial for trial in opt.trials if trial.source == "proposed"]
         assert len({trial.ticket for trial in own} - {ELSEWHERE}) == len(own), "a ticket is missing, or given twice"
         courses.append(np.array([trial.x for trial in own]))
-    assert np.array_equal(*courses), "a point from elsewhere was taken for the method's own"
+    assert np.array_equal(courses[0], courses[1]), "a point from elsewhere was taken for the method's own"
 
 
 def check_the_plan_may_change(method: str, options: Options, budget: int = BUDGET) -> None:
@@ -244,8 +244,8 @@ def check_the_plan_may_change(method: str, options: Options, budget: int = BUDGE
     once, twice = (Optimizer(BOX, method=method, seed=2, budget=budget, **options) for _ in range(2))
     for _ in range(4):
         twice.plan(budget)
-        parts = [drive(opt, objective, budget // 4) for opt in (once, twice)]
-        assert np.array_equal(*parts), "the same plan, said again, changes the points"
+        one, two = (drive(opt, objective, budget // 4) for opt in (once, twice))
+        assert np.array_equal(one, two), "the same plan, said again, changes the points"
     for planned in (2 * budget, 1, budget):
         once.plan(planned)
         again = Optimizer.restore(through_plain_data(once.state()))

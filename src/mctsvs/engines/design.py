@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mctsvs.common import Array
 from mctsvs.engine import HistoryEngine
@@ -19,7 +20,7 @@ class DesignOptions(Options):
 class DesignEngine(HistoryEngine):
     """Hands out a design first, and drops it once as many points are known as it has, wherever they come from."""
 
-    saved = ("design", "enough")
+    saved: ClassVar[tuple[str, ...]] = ("design", "enough")
     design: Array  # points not yet handed out, one a row
     enough: int  # points known that make the rest of it needless
 

@@ -42,7 +42,7 @@ class EmbeddingEngine(DesignEngine):
     A subclass gives the map up, the way down, the search in low dimensions, and calls `begin` with a design there.
     """
 
-    saved = ("low",)
+    saved: ClassVar[tuple[str, ...]] = ("low",)
     options: DesignOptions
     low: History
 
@@ -99,7 +99,7 @@ class FixedEmbedding(EmbeddingEngine):
     """One embedding for the whole run, its unit cube [0, 1]^d searched by the solver `bo`."""
 
     options_type: ClassVar[type[FixedOptions]] = FixedOptions
-    saved = ("solver",)
+    saved: ClassVar[tuple[str, ...]] = ("solver",)
     options: FixedOptions
     solver: BayesianOptimisation
 
