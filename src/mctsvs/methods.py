@@ -219,10 +219,10 @@ def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) 
             raise InputError(f"method {name!r} has no option {option!r}: {has}")
     *parts, engine = _classes(method)
     *of_parts, of_engine = (kind.options_type.take({**method.defaults, **options}) for kind in (*parts, engine))
+    more = {}
     if parts:
-        selector, solver = parts[0](len(offsets) - 1, of_parts[0]), parts[1](of_parts[1])
-        return SubspaceEngine(offsets, rng, of_engine, selector=selector, solver=solver)
-    made: Engine = engine(offsets, rng, of_engine)
+        more = {"selector": parts[0](len(offsets) - 1, of_parts[0]), "solver": parts[1](of_parts[1])}
+    made: Engine = engine(offsets, rng, of_engine, **more)
     return made
 
 

@@ -34,7 +34,8 @@ class NormalSteps(Saved):
         if not len(subspace.y):
             return rng.random((n, subspace.dimension))
         best = subspace.X[np.argmax(subspace.y)]
-        return np.clip(best + self.options.step * rng.standard_normal((n, subspace.dimension)), 0.0, 1.0)
+        steps = self.options.step * rng.standard_normal((n, subspace.dimension))
+        return np.asarray(np.clip(best + steps, 0.0, 1.0))
 
 
 MCTS_VS_STEPS = Method(
