@@ -125,19 +125,19 @@ def test_a_flat_function_restarts_with_twice_the_population_and_restores() -> No
         tell(again, b)
 
 
-@pytest.mark.parametrize("batch", [40, 50, 110])
+@pytest.mark.parametrize("batch", [40, 50])
 def test_batches_of_several_generations_restored_after_every_tell(batch: int) -> None:
     """Two or more generations fill without a point drawn in between."""
     whole, parts = engine(5), engine(5)
-    for _ in range(3):
+    for _ in range(2):
         proposals, same = ask(whole, batch), ask(parts, batch)
         assert np.array_equal([p.x for p in proposals], [p.x for p in same])
         for proposal in proposals[::-1]:
             tell(whole, proposal)
             tell(parts, proposal)
             parts = one_like(parts)
-    assert whole.strategy.generation == parts.strategy.generation == 3 * batch // 20
-    assert whole.history.y.max() > whole.history.y[:batch].max()
+    assert whole.strategy.generation == parts.strategy.generation == 2 * batch // 20
+    assert whole.history.y[batch:].mean() > whole.history.y[:batch].mean()
 
 
 @pytest.mark.parametrize("workers", [40, 50])

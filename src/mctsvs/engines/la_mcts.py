@@ -22,7 +22,7 @@ from mctsvs.engines.regions import Leaf, grow, select
 from mctsvs.gp.values import standardise
 from mctsvs.options import option
 from mctsvs.solve.subspace import Subspace
-from mctsvs.solve.turbo import RegionOptions, TuRBO
+from mctsvs.solve.turbo import RegionOptions, TuRBO, TuRBOOptions
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LAMCTS(DesignEngine):
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: PartitionOptions) -> None:
         super().__init__(offsets, rng, options)
-        self.solver, self.queue = TuRBO(options), deque()
+        self.solver, self.queue = TuRBO(TuRBOOptions.take(vars(options))), deque()
         self.left, self.grown, self.seed = 0, 0, 0
         self.begin(latin_hypercube(options.initial_points, self.dimension, rng))
 
