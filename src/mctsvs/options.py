@@ -39,7 +39,8 @@ class Options:
     def __post_init__(self) -> None:
         for f in fields(self):
             limits, among = dict(f.metadata.get("limits", {})), f.metadata.get("among", ())
-            _check(f.name, getattr(self, f.name), str(f.type), limits, among)
+            kind = f.type.__name__ if isinstance(f.type, type) else str(f.type)  # with postponed annotations or without
+            _check(f.name, getattr(self, f.name), kind, limits, among)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

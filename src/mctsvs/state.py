@@ -35,7 +35,7 @@ class Saved:
 
     def restore(self, state: State) -> None:
         """Go on from `state`, for an object made as the saved one was."""
-        hints = annotations(type(self))
+        hints = hints_of(type(self))
         for name in saved_fields(type(self)):
             now = getattr(self, name, None)
             if isinstance(now, Saved) and not dataclasses.is_dataclass(now):
@@ -45,12 +45,12 @@ class Saved:
 
 
 @lru_cache(maxsize=None)
-def saved_fields(kind: type) -> tuple[str, ...]:
+def saved_fields(kind: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for base in reversed(kind.__mro__) for name in vars(base).get("saved", ())))
 
 
 @lru_cache(maxsize=None)
-def annotations(kind: type) -> dict[str, Any]:
+def hints_of(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
@@ -99,6 +99,6 @@ def load(kind: Any, data: Any) -> Any:
     if hasattr(kind, "from_state"):
         return kind.from_state(data)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = annotations(kind)
+        hints = hints_of(kind)
         return kind(**{f.name: load(hints[f.name], data[f.name]) for f in dataclasses.fields(kind) if f.name in data})
     return data

@@ -16,7 +16,7 @@ import numpy as np
 from mctsvs.common import Array, Indices, State
 from mctsvs.default import constants as const
 from mctsvs.engine import Observation
-from mctsvs.state import Saved, annotations, dump, load
+from mctsvs.state import Saved, dump, hints_of, load
 
 if TYPE_CHECKING:
     from mctsvs.default.engine import EvidenceSearch
@@ -112,7 +112,7 @@ class Phase(Saved):
     @classmethod
     def from_state(cls, state: State) -> Phase:
         kind = next(kind for kind in Phase.__subclasses__() if kind.__name__ == state["name"])
-        return kind(**{f.name: load(annotations(kind)[f.name], state[f.name]) for f in fields(kind)})  # type: ignore[arg-type]
+        return kind(**{f.name: load(hints_of(kind)[f.name], state[f.name]) for f in fields(kind)})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

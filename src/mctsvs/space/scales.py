@@ -93,8 +93,7 @@ class Scale:
         t[..., self.logs] = np.log(t.take(self.logs, axis=-1))
         start, end = self.ends
         # No width: one choice, or ends with the same rounded logarithm.
-        t = (t - start) / np.where(end > start, end - start, 1.0)
-        return np.clip(t, 0.0, 1.0, out=t)
+        return np.asarray(np.clip((t - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0))
 
     def misfits(self, x: Array) -> npt.NDArray[np.bool_]:
         """Which values are out of bounds, not whole or not on their grid."""
