@@ -116,7 +116,7 @@ class Optimizer:
     def ask(self, n: int = 1) -> list[Trial]:
         """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account."""
         check_count("n", n)
-        asked = []
+        asked: list[Trial] = []
         while self.queue and len(asked) < n:
             asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
         if len(asked) < n:

@@ -35,8 +35,9 @@ class Saved:
 
     def restore(self, state: State) -> None:
         """Go on from `state`, for an object made as the saved one was."""
-        hints = hints_of(type(self))
-        for name in saved_fields(type(self)):
+        kind: Any = type(self)
+        hints = hints_of(kind)
+        for name in saved_fields(kind):
             now = getattr(self, name, None)
             if isinstance(now, Saved) and not dataclasses.is_dataclass(now):
                 now.restore(state[name])
