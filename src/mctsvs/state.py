@@ -17,7 +17,7 @@ import enum
 import types
 import typing
 from collections import deque
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,19 +45,19 @@ class Saved:
                 setattr(self, name, load(hints[name], state[name]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def saved_fields(kind: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for base in reversed(kind.__mro__) for name in vars(base).get("saved", ())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def hints_of(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
 def dump(value: Any) -> Any:
     """The value as plain data."""
-    if value is None or isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum):
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, np.ndarray):
         return value.copy()

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs.methods import METHODS
 from mctsvs.lab import comparison, figures, styles
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Entry
 from mctsvs.lab.figures import Curve, Dot, Panel
 from mctsvs.lab.groups import Group
+from mctsvs.methods import METHODS
 
 LABELS = ["mcts-vs-bo", "mcts-vs-turbo", "turbo", "la-mcts-turbo", "saasbo", "hesbo", "alebo", "cma-es", "vae-bo"]
 

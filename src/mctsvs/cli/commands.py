@@ -17,10 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import mctsvs
-from mctsvs import problems
+from mctsvs import methods, problems
 from mctsvs.cli import lab, own, study
 from mctsvs.common import InputError, check_count
-from mctsvs import methods
 from mctsvs.lab.run import Interrupted, Record, paper_options, run
 from mctsvs.optimizer import Optimizer, Trial
 from mctsvs.problems import data

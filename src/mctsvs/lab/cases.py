@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mctsvs.common import InputError, check_count
 from mctsvs import methods
+from mctsvs.common import InputError, check_count
 from mctsvs.lab.run import Record, paper_options, run
 from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mctsvs import problems
+from mctsvs import methods, problems
 from mctsvs.common import InputError
-from mctsvs import methods
 from mctsvs.lab import authors, cases, figures, frame, grid, pages
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Indices, InputError
 from mctsvs import methods
+from mctsvs.common import Indices, InputError
 from mctsvs.lab.settings import settings
 from mctsvs.optimizer import Optimizer, Trial
 from mctsvs.problems import Problem

@@ -24,9 +24,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from mctsvs import problems
+from mctsvs import methods, problems
 from mctsvs.common import InputError
-from mctsvs import methods
 from mctsvs.lab.cases import REFERENCES, execute
 from mctsvs.lab.store import Job, Store
 
