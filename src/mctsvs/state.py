@@ -4,10 +4,10 @@
 ...     saved = ("iteration",)
 ...     iteration: int
 
-A state is plain data (numbers, strings, lists, dicts with string keys, arrays), never code, and goes on bit for bit. The
-fields of base classes come first. A dataclass among the fields is saved with all of its own; an object that is `Saved`,
-with those it names. What can be computed again from other fields is not saved. Two classes have a form of their own, because
-theirs is large or deep: `History` and `Tree`.
+A state is plain data (numbers, strings, lists, dicts with string keys, arrays), never code, and goes on bit for bit.
+The fields of base classes come first. A dataclass among the fields is saved with all of its own; an object that is
+`Saved`, with those it names. What can be computed again from other fields is not saved. Few classes have a form of their
+own: `History` and `Tree`, because theirs is large or deep, and where one of several classes must be named.
 """
 
 from __future__ import annotations
