@@ -119,7 +119,7 @@ class Posterior:
         """As `predict`, and the map from derivatives in (mean, sd) to derivatives in Z."""
         k, kept = self.cross.covariance(Z)
         mean = k @ self.weights + self.offset
-        if len(Z) == 1:  # a climb's query: the vector routine takes a third of the time
+        if len(Z) == 1:  # a climb's query: the vector routine is faster
             v = dtrsv(self.factor, k[0], lower=0, trans=1)[:, None]
             sd = self._deviation(Z, np.einsum("ij,ij->j", v, v))
             v = dtrsv(self.factor, v[:, 0], lower=0, overwrite_x=1)[:, None]
@@ -175,7 +175,7 @@ class SamplePaths:
     correction: Array
 
     def __call__(self, Z: Array) -> Array:
-        """(count, m) values at Z, features in single precision: enough to choose among candidates, 4 times faster."""
+        """(count, m) values at Z, features in single precision: fast, and enough to choose among candidates."""
         k, _ = self.posterior.cross.covariance(Z)
         angle = Z.astype(np.float32) @ self.frequencies.astype(np.float32).T
         angle += self.phases.astype(np.float32)

@@ -1,10 +1,9 @@
 """SAASBO: the SAAS prior with its parameters sampled by NUTS (Eriksson and Jankowiak, UAI 2021).
 
 Model and priors are those of BoTorch's `SaasFullyBayesianSingleTaskGP` (`mctsvs.gp.sparse_posterior`), sampled here by
-`mctsvs.gp.nuts` with the likelihood's analytic gradient: a fit to 50 points in 500 variables takes a tenth of the time
-of BoTorch's, which also compiles anew for every number of points (docs/design.md). Each draw becomes a member of an
-ensemble, whose expected improvements are averaged as in the paper and climbed by the same search as every other
-method's here: the paper of MCTS-VS compares SAASBO so, too. It is slow all the same.
+`mctsvs.gp.nuts` with the likelihood's analytic gradient, which needs no compiling for every number of points. Each draw
+becomes a member of an ensemble, whose expected improvements are averaged as in the paper and climbed by the same search
+as every other method's here: the paper of MCTS-VS compares SAASBO so, too. It is slow all the same.
 """
 
 from __future__ import annotations
