@@ -26,8 +26,7 @@ from mctsvs.tree import Node
 class FirstPoints:
     """One Latin hypercube for the whole run, then points anywhere.
 
-    Not Sobol points: a few of them in hundreds of dimensions have columns that are copies of each other, so that a
-    variable that does nothing looks like one that matters.
+    Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
     """
 
     dimension: int
