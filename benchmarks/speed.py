@@ -42,7 +42,7 @@ from mctsvs.gp.values import standardise
 from mctsvs.history import History
 from mctsvs.lab.loop import Clock, optimizer, rounds, spend
 from mctsvs.lab.sklearn_bo import regressor, with_solver
-from mctsvs.problems import make
+from mctsvs.problems import Problem, make
 from mctsvs.solve.bo import BayesianOptimisation
 from mctsvs.solve.subspace import Subspace
 
@@ -85,6 +85,10 @@ def seconds(call: Callable[[], object]) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
+
+
+def values_of(problem: Problem) -> Callable[[Any], float]:
+    return lambda trial: problem(trial.x)
 
 
 def levy_data(n: int, d: int, rng: np.random.Generator) -> tuple[Callable[[Array], float], History]:
@@ -218,7 +222,7 @@ def loop(options: argparse.Namespace) -> list[Row]:
         return [missing(what, "scikit-learn", 8)]
     ours, theirs = optimizer(problem, "mcts-vs-bo", seed=seed), with_solver(problem, "mcts", seed, ard=options.ard)
     clocks = Clock(), Clock()
-    turns = [rounds(opt, lambda t: problem(t.x), budget, c) for opt, c in zip((ours, theirs), clocks, strict=True)]
+    turns = [rounds(opt, values_of(problem), budget, c) for opt, c in zip((ours, theirs), clocks, strict=True)]
     for _ in zip(*turns, strict=True):
         pass
     note = " (a lengthscale each)" if options.ard else " (one lengthscale)"
@@ -252,7 +256,7 @@ def huge(options: argparse.Namespace) -> list[Row]:
         rows.append(Row(what, show(spent)))
     problem = make(f"Hartmann6_{D}")
     clock, stamps = Clock(), [0.0]
-    for _ in rounds(optimizer(problem, "mcts-vs-rs", seed=2021), lambda t: problem(t.x), points, clock):
+    for _ in rounds(optimizer(problem, "mcts-vs-rs", seed=2021), values_of(problem), points, clock):
         stamps.append(clock.wall)
     each = np.diff(stamps)
     for name, value in (("median", np.median(each)), ("95th percentile", np.quantile(each, 0.95))):
@@ -269,7 +273,7 @@ def growth(D: int, points: int) -> float:
     problem = make(f"Hartmann6_{D}")
     tracemalloc.start()
     opt = optimizer(problem, "mcts-vs-rs", seed=2021)
-    turns = rounds(opt, lambda trial: problem(trial.x), points)
+    turns = rounds(opt, values_of(problem), points)
     peaks = [tracemalloc.get_traced_memory()[1] for _ in turns]
     tracemalloc.stop()
     return (peaks[-1] - peaks[points // 2 - 1]) / (points - points // 2) / (8 * D)
@@ -293,7 +297,7 @@ def importing(options: argparse.Namespace) -> list[Row]:
 
 RUN = """
 import resource, sys, time, mctsvs
-from mctsvs.problems import make
+from mctsvs.problems import Problem, make
 method, name, budget, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 problem = make(name, shuffle=True, seed=seed)
 class Done(Exception): pass
@@ -371,15 +375,18 @@ def lbfgs(options: argparse.Namespace) -> list[Row]:
     for (method, name), budget in zip(WHOLE.items(), (150, 600, 80), strict=True):
         count, problem = 40 if options.quick else budget, make(name, shuffle=True, seed=0)
         spend(problem, optimizer(problem, method, seed=0), 40)  # loads all modules that there are to be patched
-        ours_in = [m for name, m in sys.modules.items() if name.startswith("mctsvs.")]
-        using: list[Any] = [m for m in ours_in if vars(m).get("minimise") is minimise]
-        spent: dict[str, list[float]] = {"ours": [], "scipy": []}
-        for _ in range(1 if options.quick else 3):
-            for whose, times in spent.items():
-                for module in using:
-                    module.minimise = by_scipy if whose == "scipy" else minimise
-                times.append(spend(problem, optimizer(problem, method, seed=0), count).processor)
-        ours, theirs = (float(np.median(times)) for times in spent.values())
+        loaded = [module for key, module in sys.modules.items() if key.startswith("mctsvs.")]
+        using: list[Any] = [module for module in loaded if vars(module).get("minimise") is minimise]
+        whose, clocks = (minimise, by_scipy), (Clock(), Clock())
+        opts = [optimizer(problem, method, seed=0) for _ in whose]
+        turns = [rounds(opt, values_of(problem), count, c) for opt, c in zip(opts, clocks, strict=True)]
+        for search, turn in [*zip(whose, turns, strict=True)] * count:
+            for module in using:
+                module.minimise = search
+            next(turn)
+        for module in using:
+            module.minimise = minimise
+        ours, theirs = (clock.processor for clock in clocks)
         what = f"{method}, {name}, {count} evaluations, with our L-BFGS and with scipy's"
         rows.append(Row(what, show(ours), show(theirs), f"1/{theirs / ours:.2f}", "< 1", ours < theirs))
     return rows

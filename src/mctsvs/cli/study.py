@@ -71,11 +71,7 @@ def _add_worker_arguments(group: Any) -> None:
     cluster = group.add_mutually_exclusive_group()
     cluster.add_argument("--dask", metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler")
     cluster.add_argument(
-        "--ray",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="evaluate on a Ray cluster; without ADDRESS, here",
+        "--ray", nargs="?", const="", metavar="ADDRESS", help="evaluate on a Ray cluster; without ADDRESS, here"
     )
     group.add_argument(
         "--asynchronous", action="store_true", help="a free worker gets a new point at once, instead of in batches"

@@ -99,10 +99,7 @@ _ENTRIES = (
         ),
         measure=Seconds(Case("sklearn-bo")),
         effort=Effort(seeds=THIRTY, budget=100, fewer=SLOW_SEEDS, quick=40),
-        published=Published(
-            printed=printed.SECONDS,
-            logs=(("time_logs", "{problem}", "{algorithm}"),),
-        ),
+        published=Published(printed=printed.SECONDS, logs=(("time_logs", "{problem}", "{algorithm}"),)),
     ),
     PaperEntry(
         "recall",
@@ -326,10 +323,7 @@ _ENTRIES = (
         tuple(Panel(p, _cases("mcts-vs-bo mcts-vs-turbo la-mcts-turbo turbo")) for p in FOUR),
         measure=Significance(Case("mcts-vs-turbo")),
         effort=Effort(seeds=FIFTY),
-        published=Published(
-            printed=printed.TESTS,
-            logs=(("repeat_logs", "{problem}", "{algorithm}"),),
-        ),
+        published=Published(printed=printed.TESTS, logs=(("repeat_logs", "{problem}", "{algorithm}"),)),
     ),
     figure(
         "dropout-d",

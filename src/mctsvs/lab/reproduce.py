@@ -16,14 +16,7 @@ from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Panel, PaperEntry
 from mctsvs.lab.page import Page
 from mctsvs.lab.page_head import Making
-from mctsvs.lab.paper_settings import (
-    QUICK_BUDGETS,
-    QUICK_FEWER,
-    QUICK_ONLY,
-    QUICK_OPTIONS,
-    QUICK_SEEDS,
-    set_by_paper,
-)
+from mctsvs.lab.paper_settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, set_by_paper
 from mctsvs.lab.runs import finished
 from mctsvs.lab.store import Job, Store
 
@@ -135,13 +128,7 @@ def in_order(planned: Plan) -> list[Job]:
 
 
 def reproduce(
-    entry: PaperEntry,
-    choice: Choice,
-    store: Store,
-    folder: Path,
-    *,
-    workers: int,
-    listen: grid.Listener | None = None,
+    entry: PaperEntry, choice: Choice, store: Store, folder: Path, *, workers: int, listen: grid.Listener | None = None
 ) -> Reproduction:
     """Run what is missing of the entry and write NAME.png, NAME.svg, NAME.csv and NAME.md into `folder`."""
     shrunk = shrink(entry, choice)
