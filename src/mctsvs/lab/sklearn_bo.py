@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +12,8 @@ from mctsvs.common import Array, State
 from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.gp.acquisition import expected_improvement
 from mctsvs.gp.search import quasi_random
-from mctsvs.lab.run import Record, follow
+from mctsvs.lab.loop import optimizer
+from mctsvs.lab.run import Progress, Record, Setting, follow
 from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem
 from mctsvs.solve.subspace import Subspace
@@ -54,7 +53,7 @@ class SklearnSolver:
 
 def with_solver(problem: Problem, selector: str, seed: int, *, ard: bool = False, samples: int = 3) -> Optimizer:
     """An optimizer that moves the variables `selector` chooses by scikit-learn's model."""
-    opt = Optimizer(problem.space, direction=problem.direction, method="bo", seed=seed)
+    opt = optimizer(problem, "bo", seed=seed)
     regressor(1.0)  # imports it: nobody's asking time
     chosen = select.make(selector, problem.dimension, **({"samples": samples} if selector == "mcts" else {}))
     solver, rng = SklearnSolver(ard=ard), np.random.default_rng(seed)
@@ -62,18 +61,9 @@ def with_solver(problem: Problem, selector: str, seed: int, *, ard: bool = False
     return opt
 
 
-def run(
-    problem: Problem,
-    method: str,
-    *,
-    budget: int,
-    seed: int,
-    options: Mapping[str, Any],
-    variation: Mapping[str, Any],
-    progress: Callable[..., object] | None = None,
-) -> Record:
+def run(problem: Problem, setting: Setting, progress: Progress | None = None) -> Record:
     """All variables; `samples` points for each fit, 3 by default as in `bo`, 1 in textbooks."""
-    opt = with_solver(problem, "all", seed, **options)
-    started = time.perf_counter()
-    record = Record(problem.name, dict(variation), method, dict(options), opt.seed, budget)
-    return follow(problem, opt, record, started, progress=progress, importance=False)
+    opt = with_solver(problem, "all", setting.seed, **setting.options)
+    record = Record(setting)
+    follow(problem, opt, record, progress)
+    return record.whole()
