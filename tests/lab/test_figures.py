@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs.engines.methods import METHODS
 from mctsvs.lab import comparison, figures, styles
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
@@ -18,6 +17,7 @@ from mctsvs.lab.entry import PaperEntry
 from mctsvs.lab.figures import Curve, Dot, DotScale, Plot
 from mctsvs.lab.measures import Best, Regret
 from mctsvs.lab.runs import Runs
+from mctsvs.methods import METHODS
 
 LABELS = ["mcts-vs-bo", "mcts-vs-turbo", "turbo", "la-mcts-turbo", "saasbo", "hesbo", "alebo", "cma-es", "vae-bo"]
 

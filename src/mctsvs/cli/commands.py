@@ -13,15 +13,13 @@ from rich import box
 from rich.table import Table
 
 import mctsvs
-from mctsvs import problems
+from mctsvs import methods, problems
 from mctsvs.cli import lab, own, study, summary
 from mctsvs.cli.arguments import Parser, add_data, add_variation, show, whole
 from mctsvs.cli.progress import bar
-from mctsvs.common import InputError
-from mctsvs.engines import methods
+from mctsvs.common import InputError, check_count
 from mctsvs.lab.cases import literal
 from mctsvs.lab.run import Interrupted, Record, paper_options, run
-from mctsvs.optimizer import check_budget
 from mctsvs.problems import data
 
 
@@ -94,7 +92,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
         "seed": arguments.problem_seed,
     }
     problem = own.objective(arguments, variation)
-    check_budget(arguments.budget)
+    check_count("budget", arguments.budget)
     methods.find(arguments.method)
     study.check_run_arguments(arguments)
     if arguments.study is not None:
@@ -209,8 +207,11 @@ def list_data(arguments: argparse.Namespace) -> int:
 
 def list_methods(arguments: argparse.Namespace) -> int:
     table = Table("name", "what it does", "extra", "paper", box=box.SIMPLE)
-    for method in methods.METHODS.values():
+    known, complaints = methods.available()
+    for method in known.values():
         name = f"{method.name} (default)" if method.name == methods.DEFAULT else method.name
         table.add_row(name, method.summary, method.extra or "-", method.paper)
     show(table)
+    for complaint in complaints:
+        print(complaint)
     return 0

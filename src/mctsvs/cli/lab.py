@@ -20,13 +20,13 @@ from rich.table import Table
 from mctsvs import problems
 from mctsvs.cli.arguments import add_variation, show, whole
 from mctsvs.cli.progress import display
-from mctsvs.common import InputError
+from mctsvs.common import InputError, check_count
 from mctsvs.lab import cases, comparison, figures, grid, page_head, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.runs import Runs, collect
 from mctsvs.lab.store import Job, Store
-from mctsvs.optimizer import check_budget
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems import data
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
@@ -46,12 +46,15 @@ def _add_compare(commands: Any) -> None:
         description="Run every method on every problem with every seed, on several processes. What is finished is "
         "kept at once: the same command goes on where it was stopped.",
     )
-    command.add_argument("problems", nargs="+", metavar="PROBLEM", help="names such as Hartmann6_300")
+    command.add_argument(
+        "problems", nargs="+", metavar="PROBLEM", help="names such as Hartmann6_300, or file.py:function of your own"
+    )
     command.add_argument(
         "--methods",
         default=DEFAULT_METHODS,
         metavar="LIST",
-        help="separated by commas, with options in brackets if wanted: mcts-vs-bo[cp=0.1,k=10]; default: %(default)s",
+        help="separated by commas, with options in brackets if wanted: mcts-vs-bo[cp=0.1,k=10]; file.py:Engine is a "
+        "method of your own; default: %(default)s",
     )
     command.add_argument(
         "--seeds", default="2021-2025", metavar="LIST", help="2021-2025 or 1,2,5; default: %(default)s"
@@ -65,6 +68,8 @@ def _add_compare(commands: Any) -> None:
         help="an option for every case of that method; may be repeated",
     )
     command.add_argument("--paper", action="store_true", help="all methods as the paper set them")
+    command.add_argument("--space", metavar="FILE", help="TOML file with the variables of your own objective")
+    command.add_argument("--direction", choices=DIRECTIONS, help="of your own objective; default: minimize")
     add_variation(command, problem_seed=None, default="the seed of each run")
     command.add_argument("--reference", metavar="METHOD", help="what the others are tested against; default: the first")
     command.add_argument("--format", choices=table.FORMATS, default="csv", help="of the table; default: %(default)s")
@@ -176,15 +181,16 @@ def compare(arguments: argparse.Namespace) -> int:
     wanted_cases = chosen_cases(arguments.methods, arguments.set, arguments.paper)
     variation = {"shuffle": arguments.shuffle, "shift": arguments.shift, "noise": arguments.noise}
     wanted_seeds = seeds(arguments.seeds)
-    check_budget(arguments.budget)
-    made = [problems.make(name, **variation, seed=arguments.problem_seed or 0) for name in arguments.problems]
+    check_count("budget", arguments.budget)
+    own = {name: value for name in ("space", "direction") if (value := getattr(arguments, name)) is not None}
+    made = [problems.resolve(name, **variation, **own, seed=arguments.problem_seed or 0) for name in arguments.problems]
     reference = None
     if arguments.reference is not None:
         reference = chosen_reference(arguments.reference, arguments.set, arguments.paper, wanted_cases)
     for problem in made:
         for case in wanted_cases:
             case.check(problem)
-    plain = {name: value for name, value in variation.items() if value}
+    plain = {name: value for name, value in {**variation, **own}.items() if value}
     names = list(dict.fromkeys(problem.name for problem in made))
     jobs = grid.jobs(
         names, wanted_cases, wanted_seeds, arguments.budget, variation=plain, problem_seed=arguments.problem_seed
@@ -230,7 +236,8 @@ def compare_command(arguments: argparse.Namespace) -> str:
     for setting in arguments.set:
         words += ["--set", setting]
     words += [f"--{name}" for name in ("paper", "shuffle", "shift") if getattr(arguments, name)]
-    words += ["--noise", str(arguments.noise)] if arguments.noise else []
+    for name in ("noise", "space", "direction"):
+        words += [f"--{name}", str(getattr(arguments, name))] if getattr(arguments, name) else []
     words += [] if arguments.problem_seed is None else ["--problem-seed", str(arguments.problem_seed)]
     words += [] if arguments.reference is None else ["--reference", arguments.reference]
     return shlex.join(words)
@@ -294,7 +301,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
 
 def _choice(arguments: argparse.Namespace) -> reproduce.Choice:
     if arguments.budget is not None:
-        check_budget(arguments.budget)
+        check_count("budget", arguments.budget)
     return reproduce.Choice(
         seeds=None if arguments.seeds is None else tuple(seeds(arguments.seeds)),
         budget=arguments.budget,

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from mctsvs.engines import methods
 from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem
 
@@ -38,8 +37,8 @@ def optimizer(
     problem: Problem, method: str, *, seed: int, budget: int | None = None, options: Mapping[str, Any] | None = None
 ) -> Optimizer:
     """An optimizer for the problem; with a budget, it knows how many evaluations there will be."""
-    chosen = dict(options or {}) if budget is None else methods.told(method, options or {}, budget)
-    return Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
+    chosen = dict(options or {})
+    return Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, budget=budget, **chosen)
 
 
 def rounds(

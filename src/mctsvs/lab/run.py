@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Indices, InputError
-from mctsvs.engines import methods
+from mctsvs import methods
+from mctsvs.common import Indices, InputError, check_count
 from mctsvs.lab.loop import Clock, Search, optimizer, rounds
 from mctsvs.lab.paper_settings import set_by_paper
-from mctsvs.optimizer import check_budget
 from mctsvs.problems import Problem
 from mctsvs.problems.failure import EvaluationFailed
 
@@ -156,7 +155,7 @@ def run(
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
     One that raises `EvaluationFailed` is recorded with its message and the run goes on.
     """
-    check_budget(budget)
+    check_count("budget", budget)
     chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
     opt = optimizer(problem, method, seed=seed, budget=budget, options=chosen)

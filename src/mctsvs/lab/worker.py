@@ -101,7 +101,7 @@ def work(job: Job, store: Store, answer: Any) -> None:
             answer(event="progress", evaluations=evaluations)
 
     try:
-        problem = problems.make(job.problem, **job.variation)
+        problem = problems.resolve(job.problem, **job.variation)
         record = job.case.run(problem, budget=job.budget, seed=job.seed, variation=job.variation, progress=progress)
         store.save(job, record, problem.direction, problem.optimum)
     except InputError as error:
