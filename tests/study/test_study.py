@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial
 from mctsvs.common import Array
 from mctsvs.engines.methods import METHODS, missing
-from mctsvs.study import codec, journal
-from mctsvs.study import study as module
+from mctsvs.study import codec, formats, journal
+from mctsvs.study import ledger as module
 
 BOX = [(-3.0, 5.0)] * 12
 MIXED: dict[str, Any] = {
@@ -47,10 +47,11 @@ def picture(trials: list[Trial]) -> list[tuple[Any, ...]]:
 
 def drop(study: Study) -> None:
     """What a killed process leaves: nothing is saved or tidied."""
-    study._journal.connection.close()
-    assert study._lock is not None
-    study._lock.release()
-    study._lock, study._thinking = None, 0.0
+    ledger = study._ledger
+    ledger.journal.connection.close()
+    assert ledger.lock is not None
+    ledger.lock.release()
+    ledger._thinking = 0.0
 
 
 # the method's memory is stored after every ask; never, so that all is repeated; and as by default
@@ -416,7 +417,7 @@ def test_an_error_between_the_method_and_the_journal_does_no_harm(
         for i in range(30):
             if i % 5 == 0:  # Ctrl-C when the method has decided and nothing is stored
                 with monkeypatch.context() as patch:
-                    patch.setattr(study._journal, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+                    patch.setattr(study._ledger.journal, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
                     with pytest.raises(KeyboardInterrupt):
                         study.ask(2)
             (trial,), (other,) = study.ask(), expected.ask()
@@ -429,7 +430,7 @@ def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
     opt = Optimizer(BOX, seed=4)
     with Study(tmp_path / "s.db", BOX, seed=4) as study:
         study.optimize(objective, 20)
-        study._journal.append([], codec.pack({"format": "of the future"}))
+        study._ledger.journal.append([], codec.pack({"format": "of the future"}))
     with Study(tmp_path / "s.db") as study:
         study.optimize(objective, 25)
         for _ in range(25):
@@ -517,7 +518,7 @@ def test_another_machines_arithmetic_is_noticed_and_the_journal_is_right(tmp_pat
     study = Study(path, BOX, method="mcts-vs-rs", seed=0)
     module.LEAST_THINKING, before = math.inf, module.LEAST_THINKING
     try:
-        study._price = 1.0  # no memory is stored
+        study._ledger._price = 1.0  # no memory is stored
         for _ in range(5):
             study.tell(study.ask()[0], 1.0)
     finally:
@@ -547,4 +548,4 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     connection.close()
     assert values == [(t.number, t.value) for t in study.trials]
     assert np.array_equal(np.frombuffer(point, "<f8"), study.trials[3].unit)
-    assert version == journal.VERSION
+    assert version == formats.VERSION

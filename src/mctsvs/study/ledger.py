@@ -1,0 +1,224 @@
+"""An optimizer and its journal, in step: everything is stored before anybody learns of it.
+
+One thread at a time: everything that changes or reads more than one thing holds `mutex`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mctsvs.common import Array, InputError
+from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.study import codec, contents
+from mctsvs.study.errors import LostError, StudyError
+from mctsvs.study.files import save_beside
+from mctsvs.study.formats import Event
+from mctsvs.study.journal import Journal
+from mctsvs.study.lock import WriterLock
+from mctsvs.study.points import Row
+
+LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
+
+
+class Ledger:
+    """Of one study; without a lock, only to be read."""
+
+    def __init__(self, path: Path, lock: WriterLock | None) -> None:
+        self.path, self.lock = path, lock
+        self.mutex = threading.RLock()
+        self.journal = Journal(path, readonly=lock is None)
+        try:
+            self.contents = contents.read(self.journal)
+        except BaseException:
+            self.journal.close()
+            raise
+        self._optimizer: Optimizer | None = None
+        self._stale = False  # the optimizer may have done what the journal does not have
+        self._ended = ""  # why it cannot be changed any longer
+        self._thinking = self._price = 0.0  # seconds since the memory was stored, and seconds to store it
+        self._process = os.getpid()
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """As it is after the last event; made when first needed."""
+        with self.mutex:
+            if self._stale:
+                self.contents = contents.read(self.journal)
+                self._optimizer, self._stale = None, False
+            if self._optimizer is None:
+                self._optimizer = self._revive()
+            return self._optimizer
+
+    @property
+    def revived(self) -> Optimizer | None:
+        """The optimizer, where there is one."""
+        return None if self._optimizer is None else self.optimizer
+
+    def _revive(self) -> Optimizer:
+        try:
+            return contents.optimizer(self.contents)
+        except InputError:  # such as a library that is not installed here
+            raise
+        except Exception:  # another version of the method remembers other things; what happened is the same
+            self.contents = contents.read(self.journal, memory=False)
+        try:
+            return contents.optimizer(self.contents)
+        except InputError:
+            raise
+        except Exception as error:
+            raise StudyError(
+                f"the study {str(self.path)!r} cannot be resumed ({type(error).__name__}): this version of mctsvs does "
+                f"not understand it; its trials can be read and exported"
+            ) from None
+
+    def ask(self, n: int) -> list[Trial]:
+        with self.change() as opt:
+            before = time.perf_counter()
+            trials = opt.ask(n)
+            self._thinking += time.perf_counter() - before
+            first, size = trials[0].number, len(opt.space)
+            events = [
+                Event(
+                    "ask",
+                    trial.number,
+                    first,
+                    trial.iteration,
+                    text=trial.source,
+                    variables=codec.pack_positions(trial.variables, size),
+                    point=codec.pack_point(trial.unit),
+                )
+                for trial in trials
+            ]
+            self._store(events, remember=self._thinking >= LEAST_THINKING * self._price)
+        return trials
+
+    def tell(self, trial: Trial | int, value: float, message: str) -> None:
+        with self.change(trial) as opt:
+            number = opt.waiting(trial).number
+            self._store([Event("tell", number, value=_stored(value), text=message)])
+            before = time.perf_counter()
+            opt.tell(number, value, message)
+            self._thinking += time.perf_counter() - before
+
+    def keep(self, trial: Trial | int, value: float, message: str) -> None:
+        with self.change(trial) as opt:
+            self._store([Event("result", opt.waiting(trial).number, value=_stored(value), text=message)])
+
+    def strike(self, trial: Trial | int, message: str) -> int:
+        with self.change(trial) as opt:
+            number = opt.waiting(trial).number
+            self._store([Event("strike", number, text=message)])
+            return self.contents.strikes[number]
+
+    def enqueue(self, units: Sequence[Array]) -> None:
+        with self.change() as opt:
+            self._store([Event("enqueue", point=codec.pack_point(unit)) for unit in units])
+            opt.queue.extend(units)
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        with self.change() as opt:
+            first = len(opt.trials)
+            self._store(
+                [
+                    Event("import", first + i, first, value=_stored(value), text=text, point=codec.pack_point(unit))
+                    for i, (unit, value, text) in enumerate(rows)
+                ]
+            )
+            for unit, value, text in rows:
+                opt.insert(unit, value, text)
+            self._store([], remember=True)
+
+    def note(self, name: str, value: Any) -> None:
+        with self.change(), self._rescue([]):
+            self.journal.set_meta(name, value)
+
+    def save(self) -> None:
+        """Store the method's memory, if it has thought since."""
+        with self.mutex:
+            if self._optimizer is not None and not (self._stale or self._ended) and self._thinking > 0.0:
+                self._store([], remember=True)
+
+    @contextmanager
+    def change(self, trial: Trial | int | None = None) -> Iterator[Optimizer]:
+        """Between the method's step and the journal's, anything may happen: if it does, the journal is right.
+
+        A trial must be one that waits for its value.
+        """
+        self.check_writable()
+        with self.mutex:
+            self.check_writable()
+            opt = self.optimizer
+            if trial is not None:
+                opt.waiting(trial)
+            try:
+                yield opt
+            except LostError:
+                raise
+            except BaseException:
+                self._stale = True
+                raise
+
+    def check_writable(self) -> None:
+        name = repr(str(self.path))
+        if self.lock is None:
+            raise StudyError(f"the study {name} was opened with readonly=True: open it without to change it")
+        if os.getpid() != self._process:  # nor may it wait for a thread that is not here
+            raise StudyError(f"the study {name} belongs to process {self._process}: tell it the values there")
+        if self._ended:
+            raise StudyError(self._ended)
+
+    def _store(self, events: list[Event], *, remember: bool = False) -> None:
+        before = time.perf_counter()
+        memory = None
+        if remember:
+            assert self._optimizer is not None
+            memory = codec.pack(self._optimizer.memory())
+        with self._rescue(events):
+            self.journal.append(events, memory)
+        for event in events:
+            self.contents.note(event)
+        if remember:
+            self._thinking, self._price = 0.0, time.perf_counter() - before
+
+    @contextmanager
+    def _rescue(self, events: Sequence[Event]) -> Iterator[None]:
+        """If the file is gone, all that is in memory goes into another one, these events included."""
+        try:
+            yield
+        except LostError as error:
+            for event in events:
+                self.contents.note(event)
+            identity = {"identity": self.contents.identity}
+            trials = self.contents.trials if self._optimizer is None else self._optimizer.trials
+            try:
+                where = save_beside(self.path, Journal.contents(identity, self.contents.events(trials)))
+            except StudyError as failure:
+                self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
+            else:
+                self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that"
+            raise LostError(self._ended) from None
+
+    def close(self) -> None:
+        """Store what is worth it and let other processes write; done again, it does nothing."""
+        if os.getpid() != self._process:
+            return
+        with self.mutex:
+            try:
+                if self.lock is not None:
+                    self.save()
+            finally:
+                self._ended = f"the study {str(self.path)!r} is closed: open it again"
+                self.journal.close()
+                if self.lock is not None:
+                    self.lock.release()
+
+
+def _stored(value: float) -> float | None:
+    return None if math.isnan(value) else value
