@@ -25,6 +25,7 @@ from mctsvs.study.errors import DamagedError, clear_errors, damaged
 from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
 
+WITHOUT_POINT = Event._fields.index("variables")
 SOURCES = ("proposed", "enqueued")
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
 
@@ -47,7 +48,7 @@ class Contents:
 
     def note(self, event: Event) -> None:
         """Something that has happened, and is stored."""
-        self.log.append(event._replace(variables=b"", point=b"") if event.point else event)
+        self.log.append(Event(*event[:WITHOUT_POINT]) if event.point else event)
         if event.kind == "result":
             self.results[event.number] = value_of(event), event.text
         elif event.kind in ("tell", "import"):

@@ -85,34 +85,33 @@ class Presence:
 
     def __init__(self, path: Path) -> None:
         self.path, self.log = os.path.realpath(path), os.path.realpath(path) + "-wal"
-        self.file = _identity(os.stat(self.path))
-        self.log_file: tuple[int, int] | None = None
-        self.size = 0
-        self.look()
+        found = os.stat(self.path)
+        self.file, self.size = _identity(found), found.st_size
+        self.log_file: tuple[int, int] | None = None  # made at the first change
+        self.looked = 0.0
+        self.unseen = False  # there was a change since
 
-    def look(self) -> None:
-        """Remember how it is now, just after a change of our own."""
-        with contextlib.suppress(FileNotFoundError):
-            self.size = max(self.size, os.stat(self.path).st_size)
-            if self.log_file is None:
-                self.log_file = _identity(os.stat(self.log))
-
-    def wrong(self) -> str:
-        """What has happened to it, in words; nothing: it is as it was."""
+    def wrong(self, now: float, interval: float = 0.0) -> str:
+        """What has happened to it, in words; nothing: it is as it was, or has been looked at within the interval."""
+        self.unseen = now - self.looked < interval
+        if self.unseen:
+            return ""
+        self.looked = now
         try:
-            now = os.stat(self.path)
-            if _identity(now) != self.file:
-                return "another file has taken its place"
-            if now.st_size < self.size:
-                return f"it was cut off after {now.st_size} bytes"
+            found = os.stat(self.path)
         except FileNotFoundError:
             return "it was deleted or renamed"
+        if _identity(found) != self.file:
+            return "another file has taken its place"
+        if found.st_size < self.size:
+            return f"it was cut off after {found.st_size} bytes"
+        self.size = found.st_size
         try:
-            if self.log_file is not None and _identity(os.stat(self.log)) != self.log_file:
-                return f"another file has taken the place of {self.log!r}"
+            log = _identity(os.stat(self.log))
         except FileNotFoundError:
-            return f"{self.log!r} was deleted"
-        return ""
+            return "" if self.log_file is None else f"{self.log!r} was deleted"
+        self.log_file = self.log_file or log
+        return "" if log == self.log_file else f"another file has taken the place of {self.log!r}"
 
 
 def _identity(found: os.stat_result) -> tuple[int, int]:

@@ -64,10 +64,12 @@ class Event(NamedTuple):
         value = b"" if self.value is None else struct.pack("<d", self.value)
         kind, text = self.kind.encode(), self.text.encode()
         lengths = len(kind), len(value), len(text), len(self.variables)
-        tickets = () if version == 1 else (self.ticket,)
-        numbers = (seq, self.number, self.call, self.iteration, *tickets, *lengths)
-        parts = (before, struct.pack(f"<{len(numbers)}q", *numbers), kind, value, text, self.variables, self.point)
-        return hashlib.blake2b(b"".join(parts), digest_size=8).digest()
+        if version == 1:
+            numbers = struct.pack("<8q", seq, self.number, self.call, self.iteration, *lengths)
+        else:
+            numbers = struct.pack("<9q", seq, self.number, self.call, self.iteration, self.ticket, *lengths)
+        parts = b"".join((before, numbers, kind, value, text, self.variables, self.point))
+        return hashlib.blake2b(parts, digest_size=8).digest()
 
 
 COLUMNS = {

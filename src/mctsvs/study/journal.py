@@ -40,6 +40,7 @@ from mctsvs.study.formats import (
 )
 
 SYNC_SECONDS = 5.0
+LOOK_SECONDS = 0.01  # changes that follow each other faster do not each look whether the file is still there
 LARGEST = 1 << 29  # bytes of one cell that are read
 
 
@@ -138,11 +139,10 @@ class Journal:
 
     def set_meta(self, name: str, value: Any) -> None:
         data = codec.pack(value)
-        self._check_present()
+        self._check_present(time.monotonic())
         with clear_errors(self.path):
             row = (name, data, checksum(name.encode(), data))
             self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
-        self._presence.look()
 
     def count(self, *kinds: str) -> int:
         """Events of these kinds."""
@@ -199,8 +199,8 @@ class Journal:
 
     def append(self, events: Sequence[Event], memory: bytes | None = None) -> None:
         """Events, and the method's memory after them, in one transaction."""
-        self._check_present()
         now = time.monotonic()
+        self._check_present(now, LOOK_SECONDS)
         wait = now - self._synced > SYNC_SECONDS
         rows, seq, last = _rows(events, self.length, self.last)
         with clear_errors(self.path):
@@ -224,7 +224,6 @@ class Journal:
         if wait:
             self._synced = now
         self.length, self.last = seq, last
-        self._presence.look()
 
     def _move_head(self, seq: int, last: bytes) -> None:
         """Events follow what this process has read or written, nothing else."""
@@ -235,8 +234,13 @@ class Journal:
                 f"deleted: close it here, and open it again when the other one has closed it"
             )
 
-    def _check_present(self) -> None:
-        what = self._presence.wrong()
+    def check_end(self) -> None:
+        """Before it is closed: that the last changes have not gone with the file."""
+        if self._presence.unseen:
+            self._check_present(time.monotonic())
+
+    def _check_present(self, now: float, interval: float = 0.0) -> None:
+        what = self._presence.wrong(now, interval)
         if what:
             raise LostError(f"the study {str(self.path)!r} was taken away under the run ({what})")
 

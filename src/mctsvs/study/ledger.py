@@ -5,12 +5,12 @@ One thread at a time: everything that changes or reads more than one thing holds
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,9 @@ class Ledger:
             ) from None
 
     def ask(self, n: int) -> list[Trial]:
-        with self.change() as opt:
+        with self.writing():
+            opt = self.optimizer
+            self._stale = True  # until the end is reached: whatever happens between, the journal is right
             before = time.perf_counter()
             trials = opt.ask(n)
             self._thinking += time.perf_counter() - before
@@ -97,33 +99,43 @@ class Ledger:
                 for trial in trials
             ]
             self._store(events, remember=self._thinking >= LEAST_THINKING * self._price)
+            self._stale = False
         return trials
 
     def tell(self, trial: Trial | int, value: float, message: str) -> None:
-        with self.change(trial) as opt:
+        with self.writing():
+            opt = self.optimizer
             number = opt.waiting(trial).number
+            self._stale = True
             self._store([Event("tell", number, value=_stored(value), text=message)])
             before = time.perf_counter()
             opt.tell(number, value, message)
             self._thinking += time.perf_counter() - before
+            self._stale = False
 
     def keep(self, trial: Trial | int, value: float, message: str) -> None:
-        with self.change(trial) as opt:
-            self._store([Event("result", opt.waiting(trial).number, value=_stored(value), text=message)])
+        with self.writing():
+            number = self.optimizer.waiting(trial).number
+            self._store([Event("result", number, value=_stored(value), text=message)])
 
     def strike(self, trial: Trial | int, message: str) -> int:
-        with self.change(trial) as opt:
-            number = opt.waiting(trial).number
+        with self.writing():
+            number = self.optimizer.waiting(trial).number
             self._store([Event("strike", number, text=message)])
             return self.contents.strikes[number]
 
     def enqueue(self, units: Sequence[Array]) -> None:
-        with self.change() as opt:
+        with self.writing():
+            opt = self.optimizer
+            self._stale = True
             self._store([Event("enqueue", point=codec.pack_point(unit)) for unit in units])
             opt.queue.extend(units)
+            self._stale = False
 
     def insert(self, rows: Sequence[Row]) -> None:
-        with self.change() as opt:
+        with self.writing():
+            opt = self.optimizer
+            self._stale = True
             first = len(opt.trials)
             self._store(
                 [
@@ -134,10 +146,14 @@ class Ledger:
             for unit, value, text in rows:
                 opt.insert(unit, value, text)
             self._store([], remember=True)
+            self._stale = False
 
     def note(self, name: str, value: Any) -> None:
-        with self.change(), self._rescue([]):
-            self.journal.set_meta(name, value)
+        with self.writing():
+            try:
+                self.journal.set_meta(name, value)
+            except LostError as error:
+                raise self._rescued(error, []) from None
 
     def save(self) -> None:
         """Store the method's memory, if it has thought since."""
@@ -145,32 +161,20 @@ class Ledger:
             if self._optimizer is not None and not (self._stale or self._ended) and self._thinking > 0.0:
                 self._store([], remember=True)
 
-    @contextmanager
-    def change(self, trial: Trial | int | None = None) -> Iterator[Optimizer]:
-        """Between the method's step and the journal's, anything may happen: if it does, the journal is right.
-
-        A trial must be one that waits for its value.
-        """
+    def writing(self) -> contextlib.AbstractContextManager[Any]:
+        """The mutex, for a change; in a child process it may be held by a thread that is not there."""
         self.check_writable()
-        with self.mutex:
-            self.check_writable()
-            opt = self.optimizer
-            if trial is not None:
-                opt.waiting(trial)
-            try:
-                yield opt
-            except LostError:
-                raise
-            except BaseException:
-                self._stale = True
-                raise
+        return self.mutex
 
     def check_writable(self) -> None:
-        name = repr(str(self.path))
         if self.lock is None:
-            raise StudyError(f"the study {name} was opened with readonly=True: open it without to change it")
-        if os.getpid() != self._process:  # nor may it wait for a thread that is not here
-            raise StudyError(f"the study {name} belongs to process {self._process}: tell it the values there")
+            raise StudyError(
+                f"the study {str(self.path)!r} was opened with readonly=True: open it without to change it"
+            )
+        if os.getpid() != self._process:
+            raise StudyError(
+                f"the study {str(self.path)!r} belongs to process {self._process}: tell it the values there"
+            )
         if self._ended:
             raise StudyError(self._ended)
 
@@ -180,30 +184,35 @@ class Ledger:
         if remember:
             assert self._optimizer is not None
             memory = codec.pack(self._optimizer.memory())
-        with self._rescue(events):
+        try:
             self.journal.append(events, memory)
+        except LostError as error:
+            raise self._rescued(error, events) from None
         for event in events:
             self.contents.note(event)
         if remember:
             self._thinking, self._price = 0.0, time.perf_counter() - before
 
-    @contextmanager
-    def _rescue(self, events: Sequence[Event]) -> Iterator[None]:
-        """If the file is gone, all that is in memory goes into another one, these events included."""
+    def _rescued(self, error: LostError, events: Sequence[Event]) -> LostError:
+        """The file is gone: all that is in memory goes into another one, these events included."""
+        for event in events:
+            self.contents.note(event)
+        self._stale = False  # there is nothing to read any longer
+        identity = {"identity": self.contents.identity}
+        trials = self.contents.trials if self._optimizer is None else self._optimizer.trials
         try:
-            yield
+            where = save_beside(self.path, Journal.contents(identity, self.contents.events(trials)))
+        except StudyError as failure:
+            self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
+        else:
+            self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that"
+        return LostError(self._ended)
+
+    def _check_end(self) -> None:
+        try:
+            self.journal.check_end()
         except LostError as error:
-            for event in events:
-                self.contents.note(event)
-            identity = {"identity": self.contents.identity}
-            trials = self.contents.trials if self._optimizer is None else self._optimizer.trials
-            try:
-                where = save_beside(self.path, Journal.contents(identity, self.contents.events(trials)))
-            except StudyError as failure:
-                self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
-            else:
-                self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that"
-            raise LostError(self._ended) from None
+            raise self._rescued(error, []) from None
 
     def close(self) -> None:
         """Store what is worth it and let other processes write; done again, it does nothing."""
@@ -211,8 +220,9 @@ class Ledger:
             return
         with self.mutex:
             try:
-                if self.lock is not None:
+                if self.lock is not None and not self._ended:
                     self.save()
+                    self._check_end()
             finally:
                 self._ended = f"the study {str(self.path)!r} is closed: open it again"
                 self.journal.close()
