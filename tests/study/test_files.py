@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,16 @@ def test_a_file_that_goes_under_the_run_is_noticed_and_everything_saved(
     study = Study(path, BOX, seed=1, method="mcts-vs-rs")
     study.enqueue([[0.5] * 5])
     study.optimize(objective, 50)
-    {
+    Study(folder / "new.db", BOX).close()
+    accidents: dict[str, Callable[[], object]] = {
         "deleted": path.unlink,
         "renamed": lambda: path.rename(folder / "elsewhere.db"),
         "cut off": lambda: os.truncate(path, 4096),
-        "replaced": lambda: Study(folder / "new.db", BOX).close() or (folder / "new.db").replace(path),  # type: ignore[func-returns-value]
+        "replaced": lambda: (folder / "new.db").replace(path),
         "log deleted": Path(f"{path}-wal").unlink,
         "folder renamed": lambda: folder.rename(tmp_path / "other"),
-    }[accident]()
+    }
+    accidents[accident]()
     with pytest.raises(StudyError, match="was taken away under the run") as caught:
         study.optimize(objective, 200, workers=workers)
     said = str(caught.value)
@@ -147,12 +150,13 @@ def test_a_file_that_goes_just_before_the_end_is_noticed_at_the_end(
 def test_a_lock_file_of_somebody_elses_is_left_alone(kind: str, tmp_path: Path) -> None:
     path, lock, victim = tmp_path / "run.db", tmp_path / "run.db.lock", tmp_path / "letter.txt"
     victim.write_text("dear reader")
-    {
+    kinds: dict[str, Callable[[], object]] = {
         "text": lambda: lock.write_text("my own notes"),
         "link": lambda: lock.symlink_to(victim),
         "folder": lock.mkdir,
         "pipe": lambda: os.mkfifo(lock),
-    }[kind]()
+    }
+    kinds[kind]()
     with pytest.raises(StudyError, match="is not a lock of mctsvs"):
         Study(path, BOX)
     assert not path.exists()

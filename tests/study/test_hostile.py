@@ -93,7 +93,13 @@ def identity_of(path: Path) -> dict[str, Any]:
 
 def test_another_identity_with_a_checksum_that_fits_is_refused(whole: Path, tmp_path: Path) -> None:
     identity = identity_of(whole)
-    for i, change in enumerate([{"seed": 1}, {"direction": "maximize"}, {"method": "random"}, {"options": {"k": 3}}]):
+    changes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"direction": "maximize"},
+        {"method": "random"},
+        {"options": {"k": 3}},
+    ]
+    for i, change in enumerate(changes):
         data = codec.pack({**identity, **change})
         path = tmp_path / f"{i}.db"
         shutil.copy(whole, path)

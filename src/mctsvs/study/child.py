@@ -34,6 +34,19 @@ class HungUp(BaseException):
     """Raised in an evaluation that is to end; nothing that a function usually catches."""
 
 
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Start a process so that signals reach it only when it knows what to do with them."""
+    if os.name != "posix":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def begin(f: Callable[[Any], Any] | bytes, connection: Connection, run: int) -> None:
     """Begin to work for the process `run`; f may be pickled."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the run's business
@@ -52,6 +65,7 @@ def _work(f: Callable[[Any], Any] | bytes, connection: Connection) -> None:
     try:
         if os.name == "posix":
             signal.signal(signal.SIGHUP, _hang_up)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD})
         try:
             function = pickle.loads(f) if isinstance(f, bytes) else f
         except Exception as error:
@@ -74,7 +88,7 @@ def _supervise(f: Callable[[Any], Any] | bytes, connection: Connection, run: int
     """Have the work done by a child; end it, and all that it has started, on SIGTERM or with the run."""
     awaited = {signal.SIGTERM, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     os.setsid()
     _control(ADOPT, 1)
     _control(DEATH_SIGNAL, signal.SIGTERM)
@@ -83,7 +97,6 @@ def _supervise(f: Callable[[Any], Any] | bytes, connection: Connection, run: int
     if worker == 0:
         os.setpgid(0, 0)
         _control(DEATH_SIGNAL, signal.SIGKILL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if os.getppid() == here:
             _work(f, connection)
         os._exit(1)

@@ -48,7 +48,7 @@ class Contents:
 
     def note(self, event: Event) -> None:
         """Something that has happened, and is stored."""
-        self.log.append(Event(*event[:WITHOUT_POINT]) if event.point else event)
+        self.log.append(Event._make((*event[:WITHOUT_POINT], b"", b"")) if event.point else event)
         if event.kind == "result":
             self.results[event.number] = value_of(event), event.text
         elif event.kind in ("tell", "import"):

@@ -37,7 +37,8 @@ class Worker:
             self.connection: Connection
             self.connection, theirs = context.Pipe()
             self.process = context.Process(target=child.begin, args=(f, theirs, os.getpid()), daemon=True)
-            self.process.start()
+            with child.held_back():
+                self.process.start()
             theirs.close()
         self.ready = False
 
