@@ -18,7 +18,8 @@ import numpy as np
 
 from mctsvs import problems
 from mctsvs.common import Array, Indices
-from mctsvs.engines import Observation, methods
+from mctsvs import methods
+from mctsvs.engine import Observation
 from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.select.mcts import MCTS
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from mctsvs import problems
-from mctsvs.engines.methods import METHODS, missing
+from mctsvs.methods import METHODS, missing
 from mctsvs.lab.run import run
 
 PROBLEM, BUDGET = "Hartmann6_300", 100

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mctsvs import problems
-from mctsvs.engines.methods import METHODS
+from mctsvs.methods import METHODS
 from mctsvs.lab.run import run
 
 FILE = Path(__file__).parent / "golden" / "traces.json"

@@ -1,10 +1,10 @@
-"""What every layer shares: the error for bad input, array types, and plain-data random-generator state."""
+"""What every layer shares: array types, the error for bad input, and the one set of checks that raise it."""
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,46 +17,50 @@ Indices = npt.NDArray[np.intp]
 """Positions of variables or coordinates."""
 
 State = dict[str, Any]
-"""Plain numbers, strings, lists, dicts and numpy arrays: what an engine saves, never code."""
+"""Plain numbers, strings, lists, dicts and numpy arrays: what is saved, never code."""
 
 
 class InputError(ValueError):
     """Something the caller gave is wrong: one sentence that names the value and what would be right."""
 
 
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise InputError(f"{name}={value!r} cannot be used: it must be a whole number, {least} or more")
+def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """A whole number within these limits."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limits = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name}={value!r} cannot be used: it must be a whole number, {limits}")
     return int(value)
 
 
-def check_fields(settings: Any, least: Mapping[str, int]) -> None:
-    """Fields of a dataclass have the type they are declared with; whole numbers are at least 1, or as in `least`."""
-    for field in dataclasses.fields(settings):
-        value, kind = getattr(settings, field.name), str(field.type)
-        if kind == "int":
-            check_count(field.name, value, least.get(field.name, 1))
-        elif kind == "float" and (isinstance(value, bool) or not isinstance(value, numbers.Real) or value != value):
-            raise InputError(f"{field.name}={value!r} cannot be used: it must be a number")
-        elif kind == "bool" and not isinstance(value, bool):
-            raise InputError(f"{field.name}={value!r} cannot be used: it must be True or False")
+def check_number(
+    name: str, value: Any, *, least: float = -math.inf, most: float = math.inf, above: float = -math.inf
+) -> float:
+    """A finite number within these limits; `above` is a limit that does not belong."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not (math.isfinite(value) and least <= value <= most and value > above):
+        limits = [f"{least:g} or more"] * (least > -math.inf) + [f"above {above:g}"] * (above > -math.inf)
+        limits += [f"at most {most:g}"] * (most < math.inf)
+        raise InputError(f"{name}={value!r} cannot be used: it must be {', '.join(['a number', *limits])}")
+    return float(value)
 
 
-def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+def check_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{name}={value!r} cannot be used: it must be True or False")
+    return value
+
+
+def check_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """One of the known words."""
     known = tuple(known)
     if value not in known:
         raise InputError(f"unknown {name} {value!r}: use one of {', '.join(known)}")
+    return str(value)
 
 
-def generator_state(rng: np.random.Generator) -> State:
-    """The generator's state as plain data; `restore_generator` continues its stream exactly."""
-    return dict(rng.bit_generator.state)
-
-
-def restore_generator(state: State) -> np.random.Generator:
-    """The generator whose state was saved by `generator_state`."""
-    rng = np.random.Generator(np.random.PCG64())
-    rng.bit_generator.state = state
-    return rng
+def check_seed(seed: Any) -> int:
+    """The seed, or one drawn from the system's entropy for None; kept, so that the run can be repeated."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    return check_count("seed", seed, least=0)

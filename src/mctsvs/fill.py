@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, check_count
+from mctsvs.common import Array, Indices, check_choice, check_count
 from mctsvs.history import History
 
 
@@ -53,13 +54,9 @@ class RandomFill:
         return rng.random((n, len(owner)))
 
 
+FILL_INS: dict[str, Callable[[int], FillIn]] = {"best-k": BestK, "average-best-k": AverageBestK, "random": lambda k: RandomFill()}
+
+
 def make(name: str, k: int = 20) -> FillIn:
     """The fill-in of that name: best-k, average-best-k or random."""
-    check_count("k", k)
-    if name == "best-k":
-        return BestK(k)
-    if name == "average-best-k":
-        return AverageBestK(k)
-    if name == "random":
-        return RandomFill()
-    raise InputError(f"unknown fill-in {name!r}: use best-k, average-best-k or random")
+    return FILL_INS[check_choice("fill-in", name, FILL_INS)](check_count("k", k))

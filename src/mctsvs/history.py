@@ -6,30 +6,30 @@ Notation: D coordinates of the unit cube, V variables (a categorical variable ow
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.common import Array, Indices, State
+from mctsvs.state import Saved
+from mctsvs.variant import TEXT, Variant
 
 LARGEST = 1e150  # sums of squares of larger values overflow
-VARIANTS = ("text", "authors-program")
+ELSEWHERE = -1  # ticket of a point that no engine of this run proposed
 
 
-def check_variant(variant: str) -> str:
-    if variant not in VARIANTS:
-        raise InputError(f"unknown variant {variant!r}: use one of {', '.join(VARIANTS)}")
-    return variant
-
-
-class History:
+class History(Saved):
     """Points and values in the order they were told, in arrays that grow by half when full.
 
-    Failed evaluations are kept apart: they are avoided, never fitted.
+    A point's ticket is the number its engine proposed it under, or `ELSEWHERE`. Failed evaluations are kept apart: they are
+    avoided, never fitted.
     """
 
     def __init__(self, dimension: int) -> None:
         self._X = np.empty((0, dimension))
         self._y = np.empty(0)
+        self._tickets = np.empty(0, dtype=np.intp)
         self._n = 0
         self.failures: list[Array] = []
 
@@ -46,16 +46,22 @@ class History:
         """(n,) values, larger is better."""
         return self._y[: self._n]
 
-    def add(self, x: Array, y: float) -> None:
+    @property
+    def tickets(self) -> Indices:
+        """(n,) the proposals that the points answer."""
+        return self._tickets[: self._n]
+
+    def add(self, x: Array, y: float, ticket: int = ELSEWHERE) -> None:
         if not np.isfinite(y):
             self.failures.append(np.array(x))
             return
         if self._n == len(self._y):
             capacity = max(16, self._n + self._n // 2)
             X, values = np.empty((capacity, self._X.shape[1])), np.empty(capacity)
-            X[: self._n], values[: self._n] = self.X, self.y
-            self._X, self._y = X, values
-        self._X[self._n], self._y[self._n] = x, y
+            tickets = np.empty(capacity, dtype=np.intp)
+            X[: self._n], values[: self._n], tickets[: self._n] = self.X, self.y, self.tickets
+            self._X, self._y, self._tickets = X, values, tickets
+        self._X[self._n], self._y[self._n], self._tickets[self._n] = x, y, ticket
         self._n += 1
 
     def best(self, k: int) -> Indices:
@@ -76,21 +82,30 @@ class History:
 
     def state(self) -> State:
         """Read-only views: rows are never changed, so a state taken now stays what it is, at no cost."""
-        X, y = self.X.view(), self.y.view()
-        X.flags.writeable = y.flags.writeable = False
-        return {"X": X, "y": y, "failures": list(self.failures)}
+        columns = {"X": self.X.view(), "y": self.y.view(), "tickets": self.tickets.view()}
+        for column in columns.values():
+            column.flags.writeable = False
+        return {**columns, "failures": list(self.failures)}
 
-    @classmethod
-    def restore(cls, state: State) -> History:
+    @staticmethod
+    def state_of(observations: Sequence[Any], X: Array) -> State:
+        """The state after these observations, of which X (n, D) are the points that have a value."""
+        told = [o for o in observations if np.isfinite(o.y)]
+        y, tickets = np.array([o.y for o in told]), np.array([o.ticket for o in told], dtype=np.intp)
+        for column in (X, y, tickets):
+            column.flags.writeable = False
+        failures = [np.array(o.x) for o in observations if not np.isfinite(o.y)]
+        return {"X": X, "y": y, "tickets": tickets, "failures": failures}
+
+    def restore(self, state: State) -> None:
         """Arrays nobody can write to are taken as they are: they are full, so the next row makes larger ones."""
-        X, y = (a.copy() if a.flags.writeable else a for a in map(np.asarray, (state["X"], state["y"])))
-        history = cls(X.shape[1])
-        history._X, history._y, history._n = X, y, len(y)
-        history.failures = [np.array(x) for x in state["failures"]]
-        return history
+        columns = (np.asarray(state[name]) for name in ("X", "y", "tickets"))
+        self._X, self._y, self._tickets = (a.copy() if a.flags.writeable else a for a in columns)
+        self._n = len(self._y)
+        self.failures = [np.array(x) for x in state["failures"]]
 
 
-class InformationSet:
+class InformationSet(Saved):
     """The set of pairs (subset M, points D found by moving M), reduced to what the variable score needs.
 
         s = sum_(M, D) sum_(x, y in D) y g(M)  /  sum_(M, D) |D| g(M)                                     (Eq. 2)
@@ -98,22 +113,27 @@ class InformationSet:
     g(M) is the 0/1 vector of a subset, the division element by element: a variable's score is the mean value of
     the points found by moving it. An update costs the size of the subset, whatever the history holds.
 
-    `variant="authors-program"` scores with the best value of each distinct subset in place of the sum, still divided
-    by the number of points. That is not invariant to a constant added to the objective; see docs/design.md.
+    A variant with `best_of_subset` scores with the best value of each distinct subset in place of the sum, still divided
+    by the number of points. That is not invariant to a constant added to the objective.
     """
 
-    def __init__(self, n_variables: int, variant: str = "text") -> None:
-        self.variant = check_variant(variant)
-        self.total = np.zeros(n_variables)  # Eq. 2's numerator
-        self.count = np.zeros(n_variables)  # Eq. 2's denominator
-        self.best: dict[str, float] = {}  # authors-program: best value by subset
-        # running moments of all values, for a scale-free exploration constant
+    saved = ("total", "count", "best", "n", "mean", "squares")
+    total: Array  # Eq. 2's numerator
+    count: Array  # Eq. 2's denominator
+    best: dict[str, float]  # best value by subset, where the variant asks for it
+    n: int  # running moments of all values, for a scale-free exploration constant
+    mean: float
+    squares: float
+
+    def __init__(self, n_variables: int, variant: Variant = TEXT) -> None:
+        self.variant = variant
+        self.total, self.count, self.best = np.zeros(n_variables), np.zeros(n_variables), {}
         self.n, self.mean, self.squares = 0, 0.0, 0.0
 
     def add(self, variables: Indices, y: float) -> None:
         y = min(max(y, -LARGEST), LARGEST)
         gain = y
-        if self.variant == "authors-program":
+        if self.variant.best_of_subset:
             key = hashlib.blake2b(np.sort(variables).tobytes(), digest_size=12).hexdigest()
             before = self.best.get(key)
             self.best[key] = y if before is None else max(before, y)
@@ -135,23 +155,6 @@ class InformationSet:
         return score
 
     @property
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """Standard deviation of all values so far."""
         return float(np.sqrt(self.squares / self.n)) if self.n else 0.0
-
-    def state(self) -> State:
-        return {
-            "variant": self.variant,
-            "total": self.total.copy(),
-            "count": self.count.copy(),
-            "best": dict(self.best),
-            "moments": [self.n, self.mean, self.squares],
-        }
-
-    @classmethod
-    def restore(cls, state: State) -> InformationSet:
-        information = cls(len(state["total"]), state["variant"])
-        information.total, information.count = state["total"].copy(), state["count"].copy()
-        information.best = dict(state["best"])
-        information.n, information.mean, information.squares = state["moments"]
-        return information

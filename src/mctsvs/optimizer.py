@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
-from mctsvs.engines import Engine, Observation, methods
+from mctsvs import methods
+from mctsvs.common import Array, Indices, InputError, State, check_choice, check_count, check_seed
+from mctsvs.engine import Engine, HistoryEngine, Observation, Pending
+from mctsvs.history import ELSEWHERE, History
 from mctsvs.space import Space
 from mctsvs.tree import Node
 
 DIRECTIONS = ("minimize", "maximize")
-FORMAT = 2  # of Optimizer.state()
+FORMAT = 3  # of Optimizer.state()
 
 
 @dataclass(eq=False)
@@ -33,6 +35,7 @@ class Trial:
     iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
     source      "proposed" by the method, "enqueued" by the user, or "imported" with its value
     message     why the evaluation failed, where that is known
+    ticket      number of the method's proposal; -1 for a point that is not the method's
     """
 
     number: int
@@ -43,6 +46,7 @@ class Trial:
     iteration: int = 0
     source: str = "proposed"
     message: str = ""
+    ticket: int = ELSEWHERE
 
     @property
     def x(self) -> Array:
@@ -75,6 +79,7 @@ class Optimizer:
     direction   "minimize" or "maximize"
     method      a name from `mctsvs methods`; further keyword arguments are that method's options
     seed        a whole number: the same seed gives the same points in any process. None draws one.
+    budget      evaluations there will be, where that is known: see `plan`
     """
 
     def __init__(
@@ -84,12 +89,11 @@ class Optimizer:
         direction: str = "minimize",
         method: str = methods.DEFAULT,
         seed: int | None = 0,
+        budget: int | None = None,
         **options: Any,
     ) -> None:
-        if direction not in DIRECTIONS:
-            raise InputError(f"unknown direction {direction!r}: use minimize or maximize")
         self.space = Space.of(space)
-        self.direction, self.method, self.options = direction, method, dict(options)
+        self.direction, self.method, self.options = check_choice("direction", direction, DIRECTIONS), method, options
         self.seed = check_seed(seed)
         self.trials: list[Trial] = []
         self._best: Trial | None = None
@@ -97,24 +101,33 @@ class Optimizer:
         self.queue: deque[Array] = deque()  # points of the user's, in the unit cube, to be asked for first
         self._everything = np.arange(len(self.space))
         self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
+        self.budget: int | None = None
+        if budget is not None:
+            self.plan(budget)
+
+    def plan(self, budget: int) -> None:
+        """How many evaluations there will be in all: some methods then know what is worth its price.
+
+        It may be said again, larger or smaller, and going on beyond it is fine.
+        """
+        self.budget = check_count("budget", budget)
+        self._engine.plan(self.budget)
 
     def ask(self, n: int = 1) -> list[Trial]:
         """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account."""
-        if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
-            raise InputError(f"cannot ask for {n!r} points: ask for a whole number, 1 or more")
-        asked = []
+        check_count("n", n)
+        asked: list[Trial] = []
         while self.queue and len(asked) < n:
             asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
         if len(asked) < n:
-            waiting = [trial.unit for trial in self._pending.values()]
-            pending = np.array(waiting).reshape(len(waiting), self.space.n_coordinates)
+            pending = Pending.of(self.pending, self.space.n_coordinates)
             for p in self._engine.propose(int(n) - len(asked), pending):
-                asked.append(self._new(self.space.snap(p.x), p.variables, p.iteration))
+                asked.append(self._new(self.space.snap(p.x), p.variables, iteration=p.iteration, ticket=p.ticket))
         return asked
 
-    def _new(self, unit: Array, variables: Indices, iteration: int = 0, source: str = "proposed") -> Trial:
+    def _new(self, unit: Array, variables: Indices, **more: Any) -> Trial:
         unit.flags.writeable = False
-        trial = Trial(len(self.trials), unit, variables, self.space, None, iteration, source)
+        trial = Trial(len(self.trials), unit, variables, self.space, **more)
         self.trials.append(trial)
         self._pending[trial.number] = trial
         return trial
@@ -162,7 +175,7 @@ class Optimizer:
     def _observation(self, trial: Trial) -> Observation:
         sign = 1.0 if self.direction == "maximize" else -1.0
         assert trial.value is not None
-        return Observation(trial.unit, sign * trial.value, trial.variables, trial.iteration, trial.source == "proposed")
+        return Observation(trial.unit, sign * trial.value, trial.variables, trial.ticket)
 
     def _rank(self, trial: Trial) -> None:
         if not trial.failed and (self._best is None or self._better(trial, self._best)):
@@ -228,14 +241,16 @@ class Optimizer:
             "method": self.method,
             "options": dict(self.options),
             "seed": self.seed,
+            "budget": self.budget,
             "units": np.array([t.unit for t in self.trials]).reshape(-1, self.space.n_coordinates),
             "variables": [t.variables.copy() for t in self.trials],
             "values": [t.value for t in self.trials],
             "iterations": [t.iteration for t in self.trials],
             "sources": [t.source for t in self.trials],
             "messages": [t.message for t in self.trials],
+            "tickets": [t.ticket for t in self.trials],
             "queue": [unit.copy() for unit in self.queue],
-            "told": None if self._best is None else self._best.number,
+            "best": None if self._best is None else self._best.number,
             "engine": self._engine.state(),
         }
 
@@ -254,16 +269,12 @@ class Optimizer:
         self._pending.update((trial.number, trial) for trial in trials if trial.value is None)
         for number in told:
             self._rank(trials[number])
-        state = dict(memory)
-        if "history" in self._engine.state():
+        if isinstance(self._engine, HistoryEngine):
             rows = [number for number in told if not trials[number].failed]
-            in_order = rows == list(range(len(rows)))
-            X = units[: len(rows)] if in_order else units[rows]
-            y = np.array([self._observation(trials[number]).y for number in rows])
-            X.flags.writeable = y.flags.writeable = False
-            failures = [np.array(trials[number].unit) for number in told if trials[number].failed]
-            state["history"] = {"X": X, "y": y, "failures": failures}
-        self._engine.restore(state)
+            X = units[: len(rows)] if rows == list(range(len(rows))) else units[rows]
+            observations = [self._observation(trials[number]) for number in told]
+            memory = {**memory, "history": History.state_of(observations, X)}
+        self._engine.restore(memory)
 
     @classmethod
     def restore(cls, state: State) -> Optimizer:
@@ -277,7 +288,9 @@ class Optimizer:
             seed=state["seed"],
             **state["options"],
         )
-        columns = [state[name] for name in ("units", "variables", "values", "iterations", "sources", "messages")]
+        opt.budget = state["budget"]
+        names = ("units", "variables", "values", "iterations", "sources", "messages", "tickets")
+        columns = [state[name] for name in names]
         for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):
             unit = np.array(unit)
             unit.flags.writeable = False
@@ -285,25 +298,10 @@ class Optimizer:
             if value is None:
                 opt._pending[number] = opt.trials[-1]
         opt.queue.extend(np.array(unit) for unit in state["queue"])
-        if state["told"] is not None:
-            opt._best = opt.trials[state["told"]]
+        if state["best"] is not None:
+            opt._best = opt.trials[state["best"]]
         opt._engine.restore(state["engine"])
         return opt
-
-
-def check_budget(budget: Any) -> int:
-    if isinstance(budget, bool) or not isinstance(budget, numbers.Integral) or budget < 1:
-        raise InputError(f"a budget of {budget!r} evaluations is not possible: give a whole number, 1 or more")
-    return int(budget)
-
-
-def check_seed(seed: Any) -> int:
-    """The seed, or one drawn from the system's entropy for None; kept, so that the run can be repeated."""
-    if seed is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        raise InputError(f"seed {seed!r} cannot be used: give a whole number, 0 or more, or None")
-    return int(seed)
 
 
 def as_value(value: Any) -> float:

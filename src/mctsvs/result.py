@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mctsvs import methods
 from mctsvs.common import Array, InputError
-from mctsvs.engines import methods
-from mctsvs.optimizer import Optimizer, Trial, check_budget
+from mctsvs.optimizer import Optimizer, Trial
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,9 @@ def _run(
     callback: Callable[[Optimizer, Trial], object] | None,
     options: Mapping[str, Any],
 ) -> Result:
-    check_budget(budget)
     if not callable(f):
         raise InputError(f"the objective {f!r} is not a function: give something that can be called with a point")
-    opt = Optimizer(space, direction=direction, method=method, seed=seed, **methods.told(method, options, budget))
+    opt = Optimizer(space, direction=direction, method=method, seed=seed, budget=budget, **options)
     for _ in range(budget):
         (trial,) = opt.ask()
         opt.tell(trial, f(trial.argument))

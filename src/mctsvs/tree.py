@@ -5,19 +5,19 @@ the right one. A node stores its value v and its number of visits n, and childre
 
     UCB = v + 2 C_p sqrt(2 log(n_parent) / n)                                                             (Eq. 1)
 
-The authors' published program differs in two places (`variant="authors-program"`): a node's value is the largest
-score among its variables instead of the mean, and sqrt(n_parent) stands in place of log(n_parent).
+A `Variant` says where the authors' published program differs from that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mctsvs.common import Array, Indices, State
-from mctsvs.history import check_variant
+from mctsvs.state import Saved, dump, load
+from mctsvs.variant import TEXT, Variant
 
 
 @dataclass(eq=False)
@@ -33,11 +33,13 @@ class Node:
     def is_leaf(self) -> bool:
         return self.children is None
 
-    def walk(self, depth: int = 0) -> Iterator[tuple[int, Node]]:
+    def walk(self) -> Iterator[tuple[int, Node]]:
         """All nodes with their depth, parents first, left before right."""
-        yield depth, self
-        for child in self.children or ():
-            yield from child.walk(depth + 1)
+        ahead = [(0, self)]
+        while ahead:
+            depth, node = ahead.pop()
+            yield depth, node
+            ahead += [(depth + 1, child) for child in reversed(node.children or ())]
 
     def __str__(self) -> str:
         return "\n".join(
@@ -47,44 +49,53 @@ class Node:
 
 
 @dataclass
-class Tree:
+class Tree(Saved):
     """A tree of nodes and the four operations of Monte Carlo tree search on it."""
 
     root: Node
-    variant: str = "text"
+    variant: Variant = TEXT
     # visits of right children since the tree was made: how often it led to unimportant variables (n_bad)
     bad: int = field(default=0)
 
     @classmethod
-    def new(cls, score: Array, variant: str = "text") -> Tree:
+    def new(cls, score: Array, variant: Variant = TEXT) -> Tree:
         """Only a root with all variables (lines 4 and 8)."""
-        tree = cls(Node(np.arange(len(score))), check_variant(variant))
+        tree = cls(Node(np.arange(len(score))), variant)
         tree.root.value = tree.value(tree.root, score)
         return tree
 
     def value(self, node: Node, score: Array) -> float:
         """v_X: mean score of the node's variables."""
         own = score[node.variables]
-        return float(own.max() if self.variant == "authors-program" else own.mean())
+        return float(own.max() if self.variant.largest_score else own.mean())
 
     def ucb(self, parent: Node, child: Node, cp: float) -> float:
         """Eq. 1; a child never visited comes first."""
         if child.visits == 0:
             return float("inf")
-        growth = np.sqrt(parent.visits) if self.variant == "authors-program" else np.log(parent.visits)
+        growth = np.sqrt(parent.visits) if self.variant.root_growth else np.log(parent.visits)
         return child.value + 2.0 * cp * float(np.sqrt(2.0 * growth / child.visits))
 
-    def select(self, cp: float, rng: np.random.Generator) -> list[Node]:
-        """Path from the root to the leaf with the larger UCB at each step (line 10); ties are drawn.
+    def select(self, cp: float, rng: np.random.Generator) -> list[int]:
+        """The turns from the root to the leaf with the larger UCB at each step (line 10), 1 for right; ties are drawn.
 
         Each step into a right child is counted as bad (line 12).
         """
+        node, turns = self.root, list[int]()
+        while node.children is not None:
+            left, right = (self.ucb(node, child, cp) for child in node.children)
+            turns.append(int(rng.integers(2)) if left == right else int(right > left))
+            self.bad += turns[-1]
+            node = node.children[turns[-1]]
+        return turns
+
+    def path(self, turns: Sequence[int]) -> list[Node]:
+        """The nodes on the way, root first."""
         path = [self.root]
-        while (children := path[-1].children) is not None:
-            left, right = (self.ucb(path[-1], child, cp) for child in children)
-            go_right = bool(rng.integers(2)) if left == right else right > left
-            self.bad += go_right
-            path.append(children[int(go_right)])
+        for turn in turns:
+            children = path[-1].children
+            assert children is not None
+            path.append(children[turn])
         return path
 
     def expand(self, leaf: Node, score: Array) -> None:
@@ -109,28 +120,31 @@ class Tree:
             node.visits += 1
 
     def state(self) -> State:
-        """All nodes in walking order; which of them are leaves gives the shape."""
+        """All nodes in walking order, a column each: a tree may be deeper than a recursion. Leaves give the shape."""
         nodes = [node for _, node in self.root.walk()]
         return {
-            "variant": self.variant,
+            "variant": dump(self.variant),
             "bad": self.bad,
             "leaves": np.array([node.is_leaf for node in nodes]),
             "values": np.array([node.value for node in nodes]),
             "visits": np.array([node.visits for node in nodes]),
-            "variables": [node.variables for node in nodes],
+            "variables": [node.variables.copy() for node in nodes],
         }
 
     @classmethod
-    def restore(cls, state: State) -> Tree:
-        position = 0
-
-        def build() -> Node:
-            nonlocal position
-            i = position
-            position += 1
-            node = Node(state["variables"][i], float(state["values"][i]), int(state["visits"][i]))
-            if not state["leaves"][i]:
-                node.children = (build(), build())
-            return node
-
-        return cls(build(), state["variant"], state["bad"])
+    def from_state(cls, state: State) -> Tree:
+        rows = zip(*(state[name] for name in ("variables", "values", "visits", "leaves")), strict=True)
+        open_: list[tuple[Node, list[Node]]] = []  # inner nodes with the children they have so far
+        root: Node | None = None
+        for variables, value, visits, leaf in rows:
+            node = Node(np.array(variables), float(value), int(visits))
+            root = root or node
+            if open_:
+                open_[-1][1].append(node)
+            if not leaf:
+                open_.append((node, []))
+            while open_ and len(open_[-1][1]) == 2:
+                parent, (left, right) = open_.pop()
+                parent.children = (left, right)
+        assert root is not None
+        return cls(root, load(Variant, state["variant"]), state["bad"])

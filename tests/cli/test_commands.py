@@ -12,7 +12,7 @@ import pytest
 
 import mctsvs
 from mctsvs.cli import main
-from mctsvs.engines.methods import METHODS
+from mctsvs.methods import METHODS
 
 
 def mctsvs_command(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs.engines.methods import METHODS
+from mctsvs.methods import METHODS
 from mctsvs.lab import comparison, figures, styles
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Entry

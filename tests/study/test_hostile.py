@@ -116,7 +116,7 @@ def test_a_memory_that_is_none_is_refused_or_thought_again(memory: Any, whole: P
     path = tmp_path / "s.db"
     shutil.copy(whole, path)
     writer = Journal(path)
-    assert len(list(writer.events())) == 62
+    assert len(list(writer.events())) == 63
     writer.append([], codec.pack(memory))
     writer.close()
     if not isinstance(memory, dict):

@@ -279,7 +279,7 @@ def test_a_function_that_cannot_be_sent_is_one_sentence(tmp_path: Path) -> None:
     ("f", "arguments", "words"),
     [
         (3, {}, "the objective 3 is not a function"),
-        (objective, {"budget": 0}, "budget of 0"),
+        (objective, {"budget": 0}, "budget=0"),
         (objective, {"workers": 0}, "workers=0"),
         (objective, {"timeout": -1}, "timeout=-1"),
         (objective, {"timeout": "soon"}, "timeout='soon'"),

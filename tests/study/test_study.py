@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial
+from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
 from mctsvs.common import Array
-from mctsvs.engines.methods import METHODS, missing
+from mctsvs.methods import METHODS, missing
 from mctsvs.study import codec, formats, journal
 from mctsvs.study import ledger as module
 
@@ -51,7 +51,7 @@ def drop(study: Study) -> None:
     ledger.journal.connection.close()
     assert ledger.lock is not None
     ledger.lock.release()
-    ledger._thinking = 0.0
+    ledger._ended = "killed"
 
 
 # the method's memory is stored after every ask; never, so that all is repeated; and as by default
@@ -121,9 +121,9 @@ def test_the_default_method_resumes_in_all_its_phases(
             value = None if i % 13 == 6 else float((x[3] - 0.2) ** 2 + (x[17] - 0.6) ** 2)
             opt.tell(int(number), value)
             study.tell(int(number), value)
-        phases.add(opt._engine.state()["phase"])
+        phases.add(opt._engine.state()["phase"]["name"])
         assert picture(study.trials) == picture(opt.trials)
-    assert {"design", "probe", "tests", "found"} <= phases
+    assert {"Design", "Probe", "Tests", "OptimiseFound"} <= phases
     drop(study)
     study = Study(path)
     assert picture(study.ask(3)) == picture(opt.ask(3))
@@ -433,7 +433,8 @@ def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
         study._ledger.journal.append([], codec.pack({"format": "of the future"}))
     with Study(tmp_path / "s.db") as study:
         study.optimize(objective, 25)
-        for _ in range(25):
+        for budget in [20] * 20 + [25] * 5:
+            opt.plan(budget)
             (trial,) = opt.ask()
             opt.tell(trial, objective(trial.x))
         assert picture(study.trials) == picture(opt.trials)
@@ -549,3 +550,30 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     assert values == [(t.number, t.value) for t in study.trials]
     assert np.array_equal(np.frombuffer(point, "<f8"), study.trials[3].unit)
     assert version == formats.VERSION
+
+
+CHEAP = [method for method in METHODS if method not in ("saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo")]
+
+
+@pytest.mark.parametrize("method", CHEAP)
+def test_a_study_takes_the_points_that_minimize_takes(method: str, tmp_path: Path) -> None:
+    """Also where it is stopped and resumed; a larger budget later is fine."""
+    absent = missing(METHODS[method])
+    if absent and "CI" not in os.environ:
+        pytest.skip(f"{', '.join(absent)} not installed")
+    expected: list[Any] = []
+    minimize(lambda x: expected.append(x) or objective(x), BOX, budget=24, method=method, seed=3)  # type: ignore[func-returns-value]
+    path = tmp_path / "s.db"
+    with Study(path, BOX, method=method, seed=3) as study:
+        study.optimize(objective, 24, callback=lambda study, trial: trial.number == 9)
+        assert study.evaluated == 10
+    with Study(path) as study:
+        study.optimize(objective, 24)
+        assert [t.x.tobytes() for t in study.trials] == [x.tobytes() for x in expected]
+        assert study.optimizer.budget == 24
+        study.optimize(objective, 10)
+        assert study.optimizer.budget == 24, "nothing was to be done"
+        study.optimize(objective, 28)
+        assert (study.evaluated, study.optimizer.budget) == (28, 28)
+        plans = [event.number for event in study._ledger.journal.events() if event.kind == "plan"]
+        assert plans == [24, 28]

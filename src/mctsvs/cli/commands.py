@@ -19,10 +19,10 @@ from rich.table import Table
 import mctsvs
 from mctsvs import problems
 from mctsvs.cli import lab, own, study
-from mctsvs.common import InputError
-from mctsvs.engines import methods
+from mctsvs.common import InputError, check_count
+from mctsvs import methods
 from mctsvs.lab.run import Interrupted, Record, paper_options, run
-from mctsvs.optimizer import Optimizer, Trial, check_budget
+from mctsvs.optimizer import Optimizer, Trial
 from mctsvs.problems import data
 
 SHOWN = 12  # variables listed after a run
@@ -123,7 +123,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
         "seed": arguments.problem_seed,
     }
     problem = own.objective(arguments, variation)
-    check_budget(arguments.budget)
+    check_count("budget", arguments.budget)
     methods.find(arguments.method)
     study.check_run_arguments(arguments)
     if arguments.study is not None:

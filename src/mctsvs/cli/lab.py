@@ -19,13 +19,12 @@ from rich.table import Table
 
 from mctsvs import problems
 from mctsvs.cli.progress import display
-from mctsvs.common import InputError
+from mctsvs.common import InputError, check_count
 from mctsvs.lab import cases, comparison, figures, frame, grid, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.groups import collect
 from mctsvs.lab.store import Store
-from mctsvs.optimizer import check_budget
 from mctsvs.problems import data
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
@@ -171,7 +170,7 @@ def compare(arguments: argparse.Namespace) -> int:
     wanted_cases = chosen_cases(arguments.methods, arguments.set, arguments.paper)
     variation = {"shuffle": arguments.shuffle, "shift": arguments.shift, "noise": arguments.noise}
     wanted_seeds = seeds(arguments.seeds)
-    check_budget(arguments.budget)
+    check_count("budget", arguments.budget)
     made = [problems.make(name, **variation, seed=arguments.problem_seed or 0) for name in arguments.problems]
     reference = arguments.reference
     if reference is not None:
@@ -253,7 +252,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     names = list(ENTRIES) if "all" in arguments.names else arguments.names
     wanted = [reproduce.find(name) for name in dict.fromkeys(names)]
     if arguments.budget is not None:
-        check_budget(arguments.budget)
+        check_count("budget", arguments.budget)
     chosen_seeds = None if arguments.seeds is None else tuple(seeds(arguments.seeds))
     without = tuple(cases.parse(part).method for part in cases.split(arguments.without))
     fewer = tuple(seed_count(part) for part in cases.split(arguments.fewer))

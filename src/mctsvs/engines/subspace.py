@@ -4,58 +4,74 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State, check_count
-from mctsvs.engines import Observation, Proposal
-from mctsvs.engines.base import HistoryEngine, latin_hypercube
-from mctsvs.fill import FillIn
+from mctsvs.common import Array, Indices
+from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
+from mctsvs.fill import FILL_INS, FillIn, make
+from mctsvs.options import Options, option
 from mctsvs.select import Selector
 from mctsvs.solve import Solver
 from mctsvs.solve.subspace import Subspace
 from mctsvs.tree import Node
 
 
+@dataclass(frozen=True)
+class SubspaceOptions(Options):
+    """samples         N_s: points a subset gets
+    burst           points it gets in place of `samples`, where a solver needs a longer run than the design gives a subset
+    initial_points  of the initial design; default: the selector's usual number
+    fill_in, k      how the other variables get their values: see `mctsvs.fill`
+    """
+
+    samples: int = option(3, least=1)
+    burst: int | None = option(None, least=1)
+    initial_points: int | None = option(None, least=1)
+    fill_in: str = option("best-k", among=FILL_INS)
+    k: int = option(20, least=1)
+
+
 class SubspaceEngine(HistoryEngine):
     """Moves the variables a selector chose by a solver, and fills in the others from good points.
 
     Points are made a batch at a time and handed out one by one, so a caller who asks for one point or for ten gets
-    the same sequence of subsets. A subset gets `samples` points (N_s), or `burst` where a solver needs a longer run
-    than the initial design gives a subset, in one batch or in the solver's.
+    the same sequence of subsets; a subset's points come in one batch or in the solver's.
     """
+
+    options_type: ClassVar[type[SubspaceOptions]] = SubspaceOptions
+    options: SubspaceOptions
+    saved = ("queue", "design", "current", "left", "selector", "solver")
+    queue: deque[Proposal]
+    design: list[tuple[Indices, int]]
+    current: Indices | None  # variables being moved, whose model the solver keeps
+    left: int  # points still to be made by moving them
+    selector: Selector
+    solver: Solver
 
     def __init__(
         self,
         offsets: Indices,
+        rng: np.random.Generator,
+        options: SubspaceOptions,
+        *,
         selector: Selector,
         solver: Solver,
-        fill_in: FillIn,
-        rng: np.random.Generator,
-        *,
-        samples: int = 3,
-        burst: int | None = None,
-        initial_points: int | None = None,
     ) -> None:
-        check_count("samples", samples)
-        for name, value in (("burst", burst), ("initial_points", initial_points)):
-            if value is not None:
-                check_count(name, value)
-        super().__init__(offsets, rng)
-        self.selector, self.solver, self.fill_in = selector, solver, fill_in
-        self.samples = samples if burst is None else burst
-        self.queue: deque[Proposal] = deque()
-        self.design: list[tuple[Indices, int]] = selector.initial(initial_points, rng)
+        super().__init__(offsets, rng, options)
+        self.selector, self.solver = selector, solver
+        self.fill_in: FillIn = make(options.fill_in, options.k)
+        self.design = selector.initial(options.initial_points, rng)
         self.planned = sum(n for _, n in self.design)
-        self.current: Indices | None = None  # variables being moved, whose model the solver keeps
-        self.left = 0  # points still to be made by moving them
+        self.queue, self.current, self.left = deque(), None, 0
 
-    def propose(self, n: int, pending: Array) -> list[Proposal]:
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
         proposals: list[Proposal] = []
         while len(proposals) < n:
             if not self.queue:
-                waiting = np.concatenate([pending, *(p.x[None] for p in proposals)])
-                self.queue.extend(self._batch(waiting))
+                self.queue.extend(self._batch(pending.beside(proposals)))
             proposals.append(self.queue.popleft())
         return proposals
 
@@ -64,20 +80,19 @@ class SubspaceEngine(HistoryEngine):
             self.design = []
         if self.design:
             variables, n = self.design.pop(0)
-            return [Proposal(x, variables) for x in latin_hypercube(n, len(self.owner), self.rng)]
+            return [self.proposal(x, variables) for x in latin_hypercube(n, self.dimension, self.rng)]
         if self.left == 0 or self.current is None:
-            self.current, self.left = self.selector.next(self.history, self.owner, self.rng), self.samples
+            self.current = self.selector.next(self.history, self.owner, self.rng)
+            self.left = self.options.burst or self.options.samples
         variables, n = self.current, min(self.left, self.solver.batch or self.left)
         self.left -= n
-        moved = self._coordinates(variables)
-        subspace = Subspace(self.history, moved, waiting, self.owner)
-        values = self.solver.propose(n, subspace, self.rng)
-        if len(moved) == len(self.owner):
-            points = values
-        else:
+        moved = self.coordinates_of(variables)
+        subspace = Subspace(self.history, moved, waiting, self.owner, next_ticket=self.proposed)
+        points = values = self.solver.propose(n, subspace, self.rng)
+        if len(moved) < self.dimension:
             points = self.fill_in(len(values), self.history, self.owner, self.rng)
             points[:, moved] = values
-        return [Proposal(x, variables, self.selector.iteration) for x in points]
+        return [self.proposal(x, variables, self.selector.iteration) for x in points]
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
@@ -88,26 +103,3 @@ class SubspaceEngine(HistoryEngine):
     @property
     def tree(self) -> Node | None:
         return self.selector.tree
-
-    def state(self) -> State:
-        return {
-            **super().state(),
-            "queue": [(p.x.copy(), p.variables.copy(), p.iteration) for p in self.queue],
-            "design": [(variables.copy(), n) for variables, n in self.design],
-            "current": None if self.current is None else self.current.copy(),
-            "left": self.left,
-            "selector": self.selector.state(),
-            "solver": self.solver.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.queue = deque(Proposal(*proposal) for proposal in state["queue"])
-        self.design = [(variables, n) for variables, n in state["design"]]
-        self.current, self.left = state["current"], state["left"]
-        self.selector.restore(state["selector"])
-        subspace = None
-        if self.current is not None:
-            waiting = np.empty((0, len(self.owner)))
-            subspace = Subspace(self.history, self._coordinates(self.current), waiting, self.owner)
-        self.solver.restore(state["solver"], subspace)

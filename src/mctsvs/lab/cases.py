@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mctsvs.common import InputError, check_count
-from mctsvs.engines import methods
+from mctsvs import methods
 from mctsvs.lab.run import Record, paper_options, run
 from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem

@@ -10,7 +10,7 @@ from typing import Any
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.engines import methods
+from mctsvs import methods
 from mctsvs.lab import authors, cases, figures, frame, grid, pages
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mctsvs.common import Indices, InputError
-from mctsvs.engines import methods
+from mctsvs import methods
 from mctsvs.lab.settings import settings
-from mctsvs.optimizer import Optimizer, Trial, check_budget
+from mctsvs.optimizer import Optimizer, Trial
 from mctsvs.problems import Problem
 from mctsvs.problems.failure import EvaluationFailed
 
@@ -119,10 +119,9 @@ def run(
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
     One that raises `EvaluationFailed` is recorded with its message and the run goes on.
     """
-    check_budget(budget)
-    chosen = methods.told(method, paper_options(method, problem, options or {}, faithful), budget)
+    chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
-    opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, **chosen)
+    opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, budget=budget, **chosen)
     record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
     return follow(problem, opt, record, started, progress=progress, importance=importance)
 

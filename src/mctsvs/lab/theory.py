@@ -29,7 +29,7 @@ import numpy as np
 
 from mctsvs import fill, select
 from mctsvs.common import Array, Indices, InputError
-from mctsvs.engines.base import latin_hypercube
+from mctsvs.engine import latin_hypercube
 from mctsvs.gp.acquisition import Surface, beta_schedule, upper_confidence_bound
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.posterior import Posterior

@@ -26,7 +26,7 @@ from typing import Any
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.engines import methods
+from mctsvs import methods
 from mctsvs.lab.cases import REFERENCES, execute
 from mctsvs.lab.store import Job, Store
 

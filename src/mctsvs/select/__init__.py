@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from mctsvs.common import Indices, InputError, State
+from mctsvs.common import Indices, State, check_choice
 from mctsvs.history import History
-from mctsvs.select.all import AllVariables
+from mctsvs.select.all import All
 from mctsvs.select.dropout import Dropout
 from mctsvs.select.lasso import Lasso
 from mctsvs.select.mcts import MCTS
@@ -19,13 +19,12 @@ from mctsvs.tree import Node
 class Selector(Protocol):
     """Chooses subsets of variables and learns from the values that came of moving them."""
 
-    options: ClassVar[tuple[str, ...]]
-    """Names of the keyword arguments the selector takes."""
+    options_type: ClassVar[type[Any]]  # of `Options`
 
     iteration: int
     """Number of the current iteration; several subsets may belong to one."""
 
-    def __init__(self, n_variables: int, **options: Any) -> None: ...
+    def __init__(self, n_variables: int, options: Any) -> None: ...
 
     def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         """Subsets to credit the initial design to, with the number of points of each; None: as many as is usual."""
@@ -53,17 +52,16 @@ SELECTORS: Mapping[str, type[Selector]] = {
     "mcts": MCTS,
     "dropout": Dropout,
     "lasso": Lasso,
-    "all": AllVariables,
+    "all": All,
 }
 
 
 def find(name: str) -> type[Selector]:
     """The selector's class."""
-    if name not in SELECTORS:
-        raise InputError(f"unknown selector {name!r}: use one of {', '.join(SELECTORS)}")
-    return SELECTORS[name]
+    return SELECTORS[check_choice("selector", name, SELECTORS)]
 
 
 def make(name: str, n_variables: int, **options: Any) -> Selector:
     """The selector of that name for `n_variables` variables."""
-    return find(name)(n_variables, **options)
+    selector = find(name)
+    return selector(n_variables, selector.options_type(**options))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from mctsvs.common import Indices
@@ -11,10 +9,8 @@ from mctsvs.history import History
 from mctsvs.select.memoryless import Memoryless
 
 
-class AllVariables(Memoryless):
+class All(Memoryless):
     """Moves all variables: turns a solver into the plain method of its name."""
-
-    options: ClassVar[tuple[str, ...]] = ()
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1

@@ -6,25 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Indices, check_count
+from mctsvs.common import Indices
 from mctsvs.history import History
-from mctsvs.select.memoryless import Memoryless
+from mctsvs.select.memoryless import Memoryless, SizeOptions
 
 
 class Dropout(Memoryless):
-    """Moves `d` variables drawn uniformly without replacement.
+    """Moves `d` variables drawn uniformly without replacement."""
 
-    The paper sets d to the number of variables that matter, which a user does not know; the default is 20.
-    """
-
-    options: ClassVar[tuple[str, ...]] = ("d",)
-
-    def __init__(self, n_variables: int, *, d: int | None = None) -> None:
-        if d is not None:
-            check_count("d", d)
-        super().__init__(n_variables)
-        self.d = min(20 if d is None else d, n_variables)
+    options_type: ClassVar[type[SizeOptions]] = SizeOptions
+    options: SizeOptions
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1
-        return np.sort(rng.choice(self.n_variables, self.d, replace=False))
+        return np.sort(rng.choice(self.n_variables, min(self.options.d, self.n_variables), replace=False))

@@ -10,15 +10,16 @@ The paper does not say how alpha is chosen: by default it is cross-validated, as
 
 from __future__ import annotations
 
-import numbers
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, check_count
+from mctsvs.common import Array, Indices
 from mctsvs.gp.values import standardise
 from mctsvs.history import History
-from mctsvs.select.memoryless import Memoryless
+from mctsvs.options import option
+from mctsvs.select.memoryless import Memoryless, SizeOptions
 
 FEWEST = 5
 """Points below which no linear model is fitted: the choice is random."""
@@ -27,34 +28,30 @@ PENALTIES = np.logspace(0.0, -2.5, 24)
 """Candidates for alpha, relative to the smallest one that makes every coefficient zero."""
 
 
-class Lasso(Memoryless):
-    """Moves the `d` variables with the largest absolute coefficients.
-
-    d       number of variables moved; default 20. The paper sets it to the number of variables that matter.
-    alpha   weight of the penalty, for values of unit variance; default: chosen by five-fold cross-validation.
-            A large one leaves few coefficients, and the rest of the d variables are drawn at random.
+@dataclass(frozen=True)
+class LassoOptions(SizeOptions):
+    """alpha   weight of the penalty, for values of unit variance; default: chosen by five-fold cross-validation.
+    A large one leaves few coefficients, and the rest of the d variables are drawn at random.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("d", "alpha")
+    alpha: float | None = option(None, above=0)
 
-    def __init__(self, n_variables: int, *, d: int | None = None, alpha: float | None = None) -> None:
-        super().__init__(n_variables)
-        if d is not None:
-            check_count("d", d)
-        if alpha is not None and not (isinstance(alpha, numbers.Real) and alpha > 0):
-            raise InputError(f"alpha={alpha!r} is not the weight of a penalty: it must be greater than 0")
-        self.alpha = alpha
-        self.d = min(20 if d is None else d, n_variables)
+
+class Lasso(Memoryless):
+    """Moves the `d` variables with the largest absolute coefficients."""
+
+    options_type: ClassVar[type[LassoOptions]] = LassoOptions
+    options: LassoOptions
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1
         strength = np.zeros(self.n_variables)
         y = standardise(history.y)
         if len(y) >= FEWEST and y.any():
-            np.add.at(strength, owner, np.abs(coefficients(history.X, y, self.alpha, rng)))
+            np.add.at(strength, owner, np.abs(coefficients(history.X, y, self.options.alpha, rng)))
         # a random order under a stable sort: ties, and the many zeros above all, are broken at random
         order = rng.permutation(self.n_variables)
-        return np.sort(order[np.argsort(-strength[order], kind="stable")[: self.d]])
+        return np.sort(order[np.argsort(-strength[order], kind="stable")[: self.options.d]])
 
 
 def coefficients(X: Array, y: Array, alpha: float | None, rng: np.random.Generator) -> Array:

@@ -7,15 +7,16 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from mctsvs.common import Array, InputError, State
+from mctsvs.common import Array, State, check_choice
 from mctsvs.solve.subspace import Subspace
 
 
 class Solver(Protocol):
     """Proposes values for the coordinates of a subspace."""
 
-    options: ClassVar[tuple[str, ...]]
-    """Names of the keyword arguments the solver takes."""
+    options_type: ClassVar[type[Any]]  # of `Options`
+
+    def __init__(self, options: Any) -> None: ...
 
     @property
     def batch(self) -> int | None:
@@ -28,9 +29,7 @@ class Solver(Protocol):
 
     def state(self) -> State: ...
 
-    def restore(self, state: State, subspace: Subspace | None) -> None:
-        """Continue from `state`; `subspace` is the one of the last proposal, with the data of that time."""
-        ...
+    def restore(self, state: State) -> None: ...
 
 
 # loaded when used: the model behind `bo` needs scipy's linear algebra, which takes a while to import
@@ -61,13 +60,12 @@ DIMENSION_SCALED: dict[str, Any] = {
 
 def find(name: str) -> type[Solver]:
     """The solver's class."""
-    if name not in SOLVERS:
-        raise InputError(f"unknown solver {name!r}: use one of {', '.join(SOLVERS)}")
-    module, _, attribute = SOLVERS[name].partition(":")
+    module, _, attribute = SOLVERS[check_choice("solver", name, SOLVERS)].partition(":")
     solver: type[Solver] = getattr(import_module(f"mctsvs.solve.{module}"), attribute)
     return solver
 
 
 def make(name: str, **options: Any) -> Solver:
     """The solver of that name."""
-    return find(name)(**options)
+    solver = find(name)
+    return solver(solver.options_type(**options))

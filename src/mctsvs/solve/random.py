@@ -6,21 +6,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, State
+from mctsvs.common import Array
+from mctsvs.options import Options
 from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
 
 
-class RandomSearch:
-    """Uniform values: the solver that shows what variable selection alone is worth."""
+class RandomSearch(Saved):
+    """Uniform values: the solver that shows what variable selection alone is worth. It learns nothing."""
 
-    options: ClassVar[tuple[str, ...]] = ()
+    options_type: ClassVar[type[Options]] = Options
     batch = None
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         return rng.random((n, subspace.dimension))
-
-    def state(self) -> State:
-        return {}
-
-    def restore(self, state: State, subspace: Subspace | None) -> None:
-        """Nothing was learnt, nothing is restored."""

@@ -21,6 +21,7 @@ class Subspace:
     waiting: Array  # (p, D) points asked for and not yet told
     owner: Indices | None = None  # (D,) variable of each coordinate; None: a variable each
     failed: Array | None = None  # (f, D) the failures that count; None: all
+    next_ticket: int = 0  # of the first point that will be proposed here; the others' follow
 
     @property
     def dimension(self) -> int:

@@ -122,7 +122,8 @@ def _fill(contents: Contents, journal: Journal, memory: bool) -> None:
             if event.variables != before[0]:
                 before = event.variables, codec.unpack_positions(event.variables, len(space))
             source = event.text if event.kind == "ask" else "imported"
-            trials.append(Trial(event.number, unit, before[1], space, None, event.iteration, source))
+            place = (event.iteration, source, "", event.ticket)
+            trials.append(Trial(event.number, unit, before[1], space, None, *place))
         _check(event, trials, space)
         if event.kind in ("tell", "import"):
             trials[event.number].value, trials[event.number].message = value_of(event), event.text
@@ -144,7 +145,7 @@ def _check(event: Event, trials: list[Trial], space: Space) -> None:
         0 <= event.number < len(trials) and trials[event.number].value is None
     ):
         raise ValueError("a value of no trial that waits for one")
-    if event.kind == "ask" and event.text not in SOURCES:
+    if event.kind == "ask" and (event.text not in SOURCES or (event.ticket >= 0) != (event.text == "proposed")):
         raise ValueError("a trial from nowhere")
     if event.kind == "enqueue" and len(event.point) != 8 * space.n_coordinates:
         raise ValueError("a point of another space")
@@ -176,6 +177,8 @@ def optimizer(contents: Contents) -> Optimizer:
         for event in events:
             if kind == "tell":
                 opt.tell(event.number, value_of(event), event.text)
+            elif kind == "plan":
+                opt.plan(event.number)
             elif kind == "enqueue":
                 opt.queue.append(next(enqueued))
             elif kind == "import":
@@ -200,6 +203,7 @@ def _recall(opt: Optimizer, contents: Contents, enqueued: Iterator[Array]) -> No
     for number in set(range(asked)).difference(told):
         trials[number].value, trials[number].message = None, ""
     opt.recall(trials, contents.units[:asked], told, contents.memory)
+    opt.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]
     opt.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 

@@ -78,10 +78,19 @@ class Ledger:
                 f"not understand it; its trials can be read and exported"
             ) from None
 
+    def plan(self, budget: int) -> None:
+        with self.writing():
+            opt = self.optimizer
+            if opt.budget != budget:
+                self._stale = True  # until the end is reached: whatever happens between, the journal is right
+                self._store([Event("plan", budget)])
+                opt.plan(budget)
+                self._stale = False
+
     def ask(self, n: int) -> list[Trial]:
         with self.writing():
             opt = self.optimizer
-            self._stale = True  # until the end is reached: whatever happens between, the journal is right
+            self._stale = True
             before = time.perf_counter()
             trials = opt.ask(n)
             self._thinking += time.perf_counter() - before
@@ -92,6 +101,7 @@ class Ledger:
                     trial.number,
                     first,
                     trial.iteration,
+                    trial.ticket,
                     text=trial.source,
                     variables=codec.pack_positions(trial.variables, size),
                     point=codec.pack_point(trial.unit),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mctsvs.common import InputError, check_count
-from mctsvs.optimizer import Trial, check_budget
+from mctsvs.optimizer import Trial
 from mctsvs.study.crews import Crew, Here, Hired
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
@@ -40,6 +40,8 @@ class Kept(Protocol):
     @property
     def strikes(self) -> Mapping[int, int]: ...
 
+    def plan(self, budget: int) -> None: ...
+
     def ask(self, n: int = 1) -> list[Trial]: ...
 
     def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None: ...
@@ -62,7 +64,7 @@ class RunOptions:
     callback: Callable[[Any, Trial], object] | None = None
 
     def __post_init__(self) -> None:
-        check_budget(self.budget)
+        check_count("budget", self.budget)
         check_count("max_failures", self.max_failures)
         if self.workers is not None:
             check_count("workers", self.workers)
@@ -90,6 +92,7 @@ def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> None:
     crew = options.crew(f)
     flights = Flights(study, crew, options.timeout if crew.untimed else None)
     try:
+        study.plan(options.budget)
         Run(study, options, flights).go()
     except StopIteration:
         pass

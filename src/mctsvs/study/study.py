@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.common import InputError
+from mctsvs.common import InputError, check_count
 from mctsvs.optimizer import Optimizer, Trial, as_value
 from mctsvs.space import Space
 from mctsvs.study import points
@@ -161,6 +161,10 @@ class Study:
             raise InputError(f"the note {name!r} cannot be stored: {error}") from None
 
     # what changes it
+
+    def plan(self, budget: int) -> None:
+        """How many evaluations there will be in all, as `optimize` says it; see `Optimizer.plan`."""
+        self._ledger.plan(check_count("budget", budget))
 
     def ask(self, n: int = 1) -> list[Trial]:
         """The next n points to evaluate, stored before they are returned; see `Optimizer.ask`."""

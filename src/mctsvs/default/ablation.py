@@ -1,15 +1,15 @@
-"""The parts of the default method, each of which can be left out."""
+"""What can be switched off: the options of the default method."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mctsvs.common import check_fields
+from mctsvs.options import Options
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What the method is made of; each can be left out, to see what it adds (docs/results/ablation.md).
+class Ablation(Options):
+    """Parts of the method; each can be left out, to see what it adds (docs/results/ablation.md).
 
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
@@ -19,7 +19,7 @@ class Parts:
     audit      the rejected variables are changed together before they are forgotten
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone
-    box        a third of the steps stay in a box around the incumbent
+    box        a third of the steps stay in a trust region around the incumbent
     epochs     a fresh start when the model promises nothing more, or has promised too much for too long
     """
 
@@ -32,6 +32,3 @@ class Parts:
     best: bool = True
     box: bool = True
     epochs: bool = True
-
-    def __post_init__(self) -> None:
-        check_fields(self, least={})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mctsvs.select.evidence import Evidence
+from mctsvs.default.evidence import Evidence
 
 
 def search(n_variables: int, active: set[int], seed: int, most: int = 500) -> Evidence:
@@ -106,7 +106,8 @@ def test_tree_holds_every_variable_once_and_found_ones_singly() -> None:
 
 def test_restored_evidence_goes_on_alike() -> None:
     evidence = search(80, {1, 2, 70}, 3, most=15)
-    again = Evidence.restore(evidence.state())
+    again = Evidence(80)
+    again.restore(evidence.state())
     none = np.empty(0, dtype=np.intp)
     for seed in range(5):
         group = evidence.next_group(none, np.random.default_rng(seed))

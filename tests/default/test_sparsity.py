@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mctsvs.select.sparsity import LEAST_PROBES, MOST_PROBES, ActiveCount, cost
+from mctsvs.default.constants import LEAST_PROBES, MOST_PROBES
+from mctsvs.default.sparsity import ActiveCount, cost
 
 
 def probe(n_variables: int, n_active: int, seed: int) -> ActiveCount:
@@ -69,5 +70,8 @@ def test_one_variable() -> None:
 
 def test_restores() -> None:
     count = probe(300, 10, 4)
-    again = ActiveCount.restore(300, count.state())
+    count.afford(70.0)
+    again = ActiveCount(300)
+    again.restore(count.state())
+    assert again.limit == count.limit != ActiveCount(300).limit
     assert np.array_equal(count.log_weight, again.log_weight)

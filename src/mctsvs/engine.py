@@ -1,0 +1,159 @@
+"""Engines: pure decisions over the unit cube. They never call the objective, and they always maximise.
+
+An engine numbers its proposals, and the number comes back with the value: the ticket. So values may come in any order
+or never, and a point that has no ticket is visibly somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, State
+from mctsvs.history import ELSEWHERE, History
+from mctsvs.options import Options
+from mctsvs.state import Saved
+from mctsvs.tree import Node
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A point to evaluate, and the variables that were moved to make it."""
+
+    x: Array  # (D,) in the unit cube
+    variables: Indices
+    iteration: int = 0  # of the selector that chose the variables; 0 for the initial design
+    ticket: int = ELSEWHERE  # its number among the engine's proposals
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A point with its value (NaN: the evaluation failed) and the variables it was made by moving."""
+
+    x: Array
+    y: float
+    variables: Indices
+    ticket: int = ELSEWHERE  # of the proposal it answers; `ELSEWHERE`: a point of the user's, or of another run
+
+    @property
+    def foreign(self) -> bool:
+        return self.ticket == ELSEWHERE
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Points asked for and not yet told."""
+
+    X: Array  # (p, D)
+    tickets: Indices  # (p,)
+
+    @classmethod
+    def of(cls, points: Sequence[Any], dimension: int) -> Pending:
+        """Of things with `unit` and `ticket`."""
+        X = np.array([point.unit for point in points]).reshape(len(points), dimension)
+        return cls(X, np.array([point.ticket for point in points], dtype=np.intp))
+
+    def beside(self, proposals: Sequence[Proposal]) -> Array:
+        """(p + q, D) these points and those just proposed."""
+        return np.concatenate([self.X, *(p.x[None] for p in proposals)])
+
+
+class Engine(Protocol):
+    """A method's decisions.
+
+    The optimiser above it owns trial numbers, direction, units and validation:
+
+        engine = SomeEngine(offsets, rng, SomeEngine.options_type())
+        engine.plan(600)                                 # how many evaluations there will be, where that is known
+        (proposal,) = engine.propose(1, pending)
+        engine.absorb([Observation(proposal.x, y, proposal.variables, proposal.ticket)])
+        engine.restore(engine.state())                   # continues bit for bit
+
+    `offsets` (V + 1): variable v owns the coordinates offsets[v]:offsets[v + 1] of the unit cube.
+    """
+
+    options_type: ClassVar[type[Any]]  # of `Options`
+
+    def plan(self, budget: int) -> None:
+        """So many evaluations in all; may be said again, and going on beyond it is fine."""
+        ...
+
+    def propose(self, n: int, pending: Pending) -> list[Proposal]: ...
+
+    def absorb(self, batch: Sequence[Observation]) -> None: ...
+
+    def importance(self) -> Array:
+        """(V,) one score per variable in [0, 1], 1 for the most important; all 0 while nothing can be told."""
+        ...
+
+    @property
+    def tree(self) -> Node | None: ...
+
+    def state(self) -> State: ...
+
+    def restore(self, state: State) -> None: ...
+
+
+class HistoryEngine(Saved):
+    """What engines have in common: generator, history, tickets. A subclass adds `propose`, and names what else it saves."""
+
+    options_type: ClassVar[type[Options]] = Options
+    saved: ClassVar[tuple[str, ...]] = ("rng", "history", "proposed")
+    rng: np.random.Generator
+    history: History
+    proposed: int  # tickets given out
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: Options) -> None:
+        self.offsets, self.rng, self.options = offsets, rng, options
+        self.owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))  # coordinate -> variable
+        self.history, self.proposed = History(len(self.owner)), 0
+
+    @property
+    def dimension(self) -> int:
+        """Coordinates of the unit cube, D."""
+        return len(self.owner)
+
+    @property
+    def everything(self) -> Indices:
+        """All variables."""
+        return np.arange(len(self.offsets) - 1)
+
+    def coordinates_of(self, variables: Indices) -> Indices:
+        """Of the unit cube, in the order of the variables."""
+        if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
+            return variables
+        return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
+
+    def plan(self, budget: int) -> None:
+        """Most methods do not look ahead."""
+
+    def proposal(self, x: Array, variables: Indices, iteration: int = 0) -> Proposal:
+        """With the next ticket."""
+        self.proposed += 1
+        return Proposal(x, variables, iteration, self.proposed - 1)
+
+    def absorb(self, batch: Sequence[Observation]) -> None:
+        for observation in batch:
+            self.history.add(observation.x, observation.y, observation.ticket)
+
+    def importance(self) -> Array:
+        from mctsvs.gp.relevance import relevance  # linear algebra that not every method needs
+
+        by_coordinate = relevance(self.history.X, self.history.y)
+        return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
+
+    @property
+    def tree(self) -> Node | None:
+        return None
+
+
+def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
+    """(n, d) Latin hypercube: in every coordinate one point in each of n equal intervals.
+
+    scipy.stats.qmc has one, at half a second of import time and a permutation call per coordinate.
+    """
+    order = rng.random((n, d)).argsort(axis=0)
+    return (order + rng.random((n, d))) / n
