@@ -37,13 +37,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mctsvs import problems
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import Array, Indices
 from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.lab import loop
 from mctsvs.lab.cases import Case
 from mctsvs.lab.run import Record, Setting, follow
 from mctsvs.lab.store import Job, Store
+from mctsvs.options import Options
 from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
 
 PROBLEMS = (
     "Hartmann6_500",
@@ -63,11 +65,14 @@ POINTS = (50, 100, 200, 600)
 KNOWN = " with budget"  # after a method's name: it is told how many evaluations there will be
 
 
-class BotorchSolver:
+class BotorchSolver(Saved):
     """BoTorch's defaults: SingleTaskGP, log EI, 4 restarts from 512 raw samples, half near the best; a point a time."""
 
-    options: ClassVar[tuple[str, ...]] = ()
+    options_type: ClassVar[type[Options]] = Options
     batch = None
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         import torch
@@ -92,12 +97,6 @@ class BotorchSolver:
         chosen: Array = x.detach().cpu().numpy()
         return chosen
 
-    def state(self) -> State:
-        return {}
-
-    def restore(self, state: State, subspace: Subspace | None) -> None:
-        """Every proposal fits anew."""
-
 
 def botorch(problem: problems.Problem, seed: int) -> loop.Search:
     """BoTorch in the loop of `bo-dsp`: the same initial points, one model of all variables."""
@@ -106,7 +105,7 @@ def botorch(problem: problems.Problem, seed: int) -> loop.Search:
     torch.manual_seed(seed)
     opt = loop.optimizer(problem, "bo-dsp", seed=seed)
     assert isinstance(opt._engine, SubspaceEngine)
-    opt._engine.solver = BotorchSolver()
+    opt._engine.solver = BotorchSolver(Options())
     return opt
 
 

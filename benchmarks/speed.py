@@ -43,7 +43,7 @@ from mctsvs.history import History
 from mctsvs.lab.loop import Clock, optimizer, rounds, spend
 from mctsvs.lab.sklearn_bo import regressor, with_solver
 from mctsvs.problems import Problem, make
-from mctsvs.solve.bo import BayesianOptimisation
+from mctsvs.solve.bo import BayesianOptimisation, BOOptions
 from mctsvs.solve.subspace import Subspace
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -174,7 +174,7 @@ def ask(options: argparse.Namespace) -> list[Row]:
     peer_turns = {asks // 2} if options.quick else {5, 15, 25}
     rng = np.random.default_rng(0)
     levy, history = levy_data(300 - asks // 2, d, rng)
-    solver, everything, nothing = BayesianOptimisation(), np.arange(d), np.empty((0, d))
+    solver, everything, nothing = BayesianOptimisation(BOOptions()), np.arange(d), np.empty((0, d))
     peer = botorch_ask()
     peer(history.X[:20], history.y[:20])  # imports at first use are nobody's asking time
     ours, theirs = [], []

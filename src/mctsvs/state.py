@@ -6,8 +6,8 @@
 
 A state is plain data (numbers, strings, lists, dicts with string keys, arrays), never code, and goes on bit for bit.
 The fields of base classes come first. A dataclass among the fields is saved with all of its own; an object that is
-`Saved`, with those it names. What can be computed again from other fields is not saved. Few classes have a form of their
-own: `History` and `Tree`, because theirs is large or deep, and where one of several classes must be named.
+`Saved`, with those it names. What can be computed again from other fields is not saved. Few classes have their own
+form: `History` and `Tree`, because theirs is large or deep, and where one of several classes must be named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Saved:
     saved: ClassVar[tuple[str, ...]] = ()
 
     def state(self) -> State:
-        return {name: dump(getattr(self, name)) for name in saved_fields(type(self))}
+        kind: Any = type(self)
+        return {name: dump(getattr(self, name)) for name in saved_fields(kind)}
 
     def restore(self, state: State) -> None:
         """Go on from `state`, for an object made as the saved one was."""
