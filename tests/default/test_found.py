@@ -20,7 +20,7 @@ def bowl(x: Array) -> float:
 
 def view(X: Array, y: Array, waiting: Array = NONE) -> View:
     at = int(np.argmax(y))
-    return View(X, y, X[at], float(y[at]), waiting, NONE, [])
+    return View(X, y, X[at], float(y[at]), waiting=waiting, failed=NONE, blocks=[])
 
 
 def search(model: FoundModel, budget: int, seed: int) -> tuple[Array, Array]:

@@ -199,7 +199,8 @@ class EvidenceSearch(HistoryEngine):
         d = len(moved)
         failed = history.failures_beside(x, moved)[:, moved]  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
-        view = View(X, y, x[moved], self.level, waiting[:, moved], failed, blocks_of(self.owner, moved))
+        blocks = blocks_of(self.owner, moved)
+        view = View(X, y, x[moved], self.level, waiting=waiting[:, moved], failed=failed, blocks=blocks)
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
             found.begin_epoch(len(history), d, self.rng)

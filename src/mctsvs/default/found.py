@@ -7,7 +7,7 @@ epoch forgets models and data, and looks for another optimum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class View:
     y: Array  # (n,) values
     incumbent: Array  # (d,)
     level: float  # its value
+    _: KW_ONLY
     waiting: Array  # (p, d) points that wait for their value
     failed: Array  # (f, d) points that failed
     blocks: Blocks  # coordinates of each category
