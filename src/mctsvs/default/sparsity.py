@@ -49,12 +49,8 @@ class ActiveCount(Saved):
             log_miss = size * np.log1p(-np.minimum(self.m / self.n_variables, 1.0 - 1e-9))
             log_weight = log_weight + (np.log(1e-12 - np.expm1(log_miss)) if hit else log_miss)
         weights: Array = np.exp(log_weight - log_weight.max())
-<<<<<<< HEAD
-        return np.asarray(weights / weights.sum())
-=======
         weights /= weights.sum()
         return weights
->>>>>>> default
 
     @property
     def typical(self) -> float:
