@@ -13,7 +13,7 @@ import numpy as np
 from mctsvs.common import Array, Indices, InputError
 from mctsvs.space import Space
 
-TRIES = 32  # of each reach, before the next
+TRIES = 4  # of each reach, before the next
 REACHES = (1, 2, 4, 8)  # variables changed at once, and steps of their grid
 STEP = 0.02  # of a continuous variable, in widths of its range
 
@@ -28,6 +28,7 @@ class KnownPoints:
     def __init__(self, space: Space, seed: int) -> None:
         self.space, self.seed = space, seed
         self._seen: set[int] = set()
+        self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when they were counted
 
     def add(self, unit: Array) -> None:
         self._seen.add(_key(unit))
@@ -62,7 +63,7 @@ class KnownPoints:
             point = self.space.snap(rng.random(len(unit)))
             if point not in self:
                 return point
-        return next(point for point in map(self.space.encode, self._all()) if point not in self)
+        return self._counted(rng)
 
     def _beside(self, unit: Array, among: Indices, reach: int, rng: np.random.Generator) -> Array:
         """A point that differs in at most `reach` of these variables, by at most so many steps each."""
@@ -78,9 +79,15 @@ class KnownPoints:
             point[coordinates] = space.encode(x)[coordinates]
         return point
 
-    def _all(self) -> itertools.product[tuple[float, ...]]:
-        """Every point of a finite space, in natural units."""
-        return itertools.product(*(self.space.values(v) for v in range(len(self.space))))
+    def _counted(self, rng: np.random.Generator) -> Array:
+        """A point found by counting them all, which is done once."""
+        if self._rest is None:
+            every = itertools.product(*(self.space.values(v) for v in range(len(self.space))))
+            left = [point for point in self.space.encode(np.array(list(every))) if point not in self]
+            self._rest = [left[i] for i in rng.permutation(len(left))]
+        while (point := self._rest.pop()) in self:
+            pass
+        return point
 
 
 def _key(unit: Array) -> int:
