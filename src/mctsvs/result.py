@@ -72,7 +72,7 @@ def minimize(
     seed: int | None = 0,
     method: str = methods.DEFAULT,
     callback: Callback | None = None,
-    max_failures: int | None = None,
+    max_failures: int = 30,
     **options: Any,
 ) -> Result:
     """Minimise f with exactly `budget` evaluations.
@@ -82,10 +82,10 @@ def minimize(
 
     callback      called as callback(optimizer, trial) after each evaluation; raising StopIteration, or returning True,
                   ends the run
-    max_failures  so many failures in a row end the run; default: never
+    max_failures  so many failures in a row end the run, as in `Study.optimize`
 
-    Ctrl-C gives the result so far (`status`, `message`). An exception in f is raised, with the result so far as its
-    attribute `result`.
+    Ctrl-C and too many failures give the result so far (`success`, `status`, `message`). An exception in f is raised with
+    the result so far as its attribute `result`; so is an error if no evaluation succeeded at all.
 
     >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
     >>> result.x, result.fun, result.importance
@@ -102,7 +102,7 @@ def maximize(
     seed: int | None = 0,
     method: str = methods.DEFAULT,
     callback: Callback | None = None,
-    max_failures: int | None = None,
+    max_failures: int = 30,
     **options: Any,
 ) -> Result:
     """Maximise f with exactly `budget` evaluations; see `minimize`."""
@@ -132,11 +132,10 @@ def _optimizer(space: Any, direction: str, budget: int, **options: Any) -> Optim
     return Optimizer(space, direction=direction, budget=budget, **options)
 
 
-def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: int | None) -> Result:
+def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: int) -> Result:
     if not callable(f):
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
-    if max_failures is not None:
-        check_count("max_failures", max_failures)
+    check_count("max_failures", max_failures)
     status, failures = Status.DONE, 0
     assert opt.budget is not None
     try:
@@ -157,7 +156,12 @@ def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: 
     except Exception as error:
         error.result = _result(opt, Status.RAISED)  # type: ignore[attr-defined]
         raise
-    return _result(opt, status)
+    result = _result(opt, status)
+    if result.fun is None and status is not Status.INTERRUPTED:
+        failed = InputError(f"all {result.nfev} evaluations failed: the function returned no finite number")
+        failed.result = result  # type: ignore[attr-defined]
+        raise failed
+    return result
 
 
 def _stops(callback: Callback, opt: Optimizer, trial: Trial) -> bool:
