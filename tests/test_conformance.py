@@ -1,13 +1,16 @@
-"""Every method, by name, has the seven properties of `mctsvs.testing`."""
+"""Every method, by name, has the properties of `mctsvs.testing`."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mctsvs import testing
+from mctsvs.common import Array
+from mctsvs.engines.embedding import REMBO
 from mctsvs.methods import METHODS, missing
 
 # options whose code path differs from the default's; the authors' program's score is not shift-invariant by its
@@ -54,3 +57,17 @@ CASES = [
 @pytest.mark.parametrize(("method", "options", "check"), CASES, ids=name)
 def test_options(method: str, options: dict[str, Any], check: Any) -> None:
     check(method, options, testing.BUDGET)
+
+
+def test_the_suite_notices_an_engine_that_guesses_by_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nearest(engine: REMBO, x: Array, ticket: int) -> Array:
+        """Takes the nearest proposal for the one that was evaluated."""
+        if not engine.sent:
+            return engine.down(x)
+        proposals = engine.up(np.array(list(engine.sent.values())))
+        return engine.sent.pop(list(engine.sent)[int(np.argmin(np.abs(proposals - x).sum(axis=1)))])
+
+    testing.check_values_find_their_proposals("rembo", {})
+    monkeypatch.setattr(REMBO, "low_of", nearest)
+    with pytest.raises(AssertionError, match="taken for the method's own"):
+        testing.check_values_find_their_proposals("rembo", {})

@@ -45,7 +45,7 @@ def test_without_history(name: str) -> None:
 
 
 def test_bad_names() -> None:
-    with pytest.raises(InputError, match=r"'copy'.*best-k, average-best-k or random"):
+    with pytest.raises(InputError, match=r"'copy'.*best-k, average-best-k, random"):
         fill.make("copy")
     with pytest.raises(InputError, match="k=0"):
         fill.make("best-k", 0)

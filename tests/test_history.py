@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mctsvs.common import Array, Indices, InputError
-from mctsvs.history import History, InformationSet
+from mctsvs.history import ELSEWHERE, History, InformationSet
+from mctsvs.testing import through_plain_data
+from mctsvs.variant import variant
 
 VALUES = st.floats(-1e3, 1e3)
 
@@ -32,11 +34,11 @@ def test_incremental_score_is_eq2(batches: list[tuple[set[int], list[float]]]) -
             information.add(subset, y)
     assert np.allclose(information.score, eq2(pairs, 7))
     everything = [y for _, values in pairs for y in values]
-    assert information.spread == pytest.approx(np.std(everything), abs=1e-6)
+    assert information.deviation == pytest.approx(np.std(everything), abs=1e-6)
 
 
 def test_authors_program_scores_the_best_of_each_distinct_subset() -> None:
-    information = InformationSet(3, "authors-program")
+    information = InformationSet(3, variant("authors-program"))
     for subset, y in (([0, 1], 2.0), ([0, 1], 5.0), ([0, 1], 1.0), ([1, 2], 4.0)):
         information.add(np.array(subset), y)
     assert information.score.tolist() == [5.0 / 3.0, (5.0 + 4.0) / 4.0, 4.0]
@@ -52,7 +54,18 @@ def test_a_variable_never_moved_is_neither_good_nor_bad() -> None:
 
 def test_unknown_variant() -> None:
     with pytest.raises(InputError, match=r"'authors'.*text, authors-program"):
-        InformationSet(3, "authors")
+        variant("authors")
+
+
+def test_information_goes_on_from_its_state() -> None:
+    one, two = (InformationSet(3, variant("authors-program")) for _ in range(2))
+    one.add(np.array([0, 1]), 2.0)
+    two.restore(through_plain_data(one.state()))
+    for information in (one, two):
+        information.add(np.array([1, 0]), 5.0)
+    assert one.state()["best"] == two.state()["best"]
+    assert np.array_equal(one.score, two.score)
+    assert one.deviation == two.deviation
 
 
 @given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 70))
@@ -71,6 +84,23 @@ def test_failures_are_kept_apart() -> None:
     history.add(np.array([0.3, 0.4]), float("nan"))
     assert len(history) == 1
     assert [x.tolist() for x in history.failures] == [[0.3, 0.4]]
-    again = History.restore(history.state())
+    again = History(2)
+    again.restore(through_plain_data(history.state()))
     assert again.X.tolist() == history.X.tolist()
     assert len(again.failures) == 1
+
+
+def test_tickets_stand_beside_the_points_they_belong_to() -> None:
+    history = History(1)
+    for i in range(40):  # the arrays grow twice
+        history.add(np.array([i / 40]), np.nan if i % 7 == 3 else float(i), ticket=ELSEWHERE if i % 5 == 0 else i)
+    told = [i for i in range(40) if i % 7 != 3]
+    assert history.tickets.tolist() == [ELSEWHERE if i % 5 == 0 else i for i in told]
+    assert history.y.tolist() == told
+    state = history.state()
+    history.add(np.array([0.5]), 1.0, 99)
+    again = History(1)
+    again.restore(state)  # a state taken stays what it is
+    assert again.tickets.tolist() == history.tickets.tolist()[:-1]
+    again.add(np.array([0.5]), 1.0, 99)
+    assert again.tickets.tolist() == history.tickets.tolist()

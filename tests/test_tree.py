@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mctsvs.testing import through_plain_data
 from mctsvs.tree import Node, Tree
+from mctsvs.variant import variant
 
 BEFORE = np.array([8.5, 8, 5, 7, 3, 3, 7, 10.7, 4.5])
 AFTER = np.array([9, 8.5, 5, 11, 3, 3, 11, 11.2, 4.5])
@@ -33,7 +35,8 @@ def test_appendix_a() -> None:
     assert (a.visits, b.visits, c.visits) == (1, 0, 0)
     assert tree.ucb(a, b, 0.1) == tree.ucb(a, c, 0.1) == np.inf
 
-    path = next(p for p in (tree.select(0.1, np.random.default_rng(s)) for s in range(50)) if p[-1] is b)
+    assert [0] in (tree.select(0.1, np.random.default_rng(seed)) for seed in range(50))
+    path = tree.path([0])
     assert path == [a, b]
     tree.expand(b, AFTER)
     tree.back_propagate(path, AFTER)
@@ -51,8 +54,7 @@ def test_appendix_a() -> None:
 def test_unvisited_children_are_chosen_at_random() -> None:
     tree = Tree.new(BEFORE)
     tree.expand(tree.root, BEFORE)
-    assert tree.root.children is not None
-    rights = sum(tree.select(0.1, np.random.default_rng(seed))[-1] is tree.root.children[1] for seed in range(400))
+    rights = sum(tree.select(0.1, np.random.default_rng(seed)) == [1] for seed in range(400))
     # Binomial(400, 1/2): outside 140..260 with probability below 2e-9
     assert 140 <= rights <= 260
     assert tree.bad == rights
@@ -62,7 +64,7 @@ def test_ucb_is_equation_1() -> None:
     tree = Tree.new(BEFORE)
     parent, child = Node(np.arange(9), 6.3, 8), Node(np.arange(5), 8.24, 3)
     assert tree.ucb(parent, child, 0.5) == pytest.approx(8.24 + 2 * 0.5 * np.sqrt(2 * np.log(8) / 3))
-    program = Tree.new(BEFORE, "authors-program")
+    program = Tree.new(BEFORE, variant("authors-program"))
     assert program.ucb(parent, child, 0.5) == pytest.approx(8.24 + 2 * 0.5 * np.sqrt(2 * np.sqrt(8) / 3))
     assert program.root.value == 10.7
 
@@ -80,7 +82,7 @@ def test_children_partition_their_parent_and_state_restores(n: int, seed: int, s
     tree = Tree.new(rng.random(n))
     for _ in range(steps):
         score = rng.random(n)
-        path = tree.select(0.1, rng)
+        path = tree.path(tree.select(0.1, rng))
         if len(path[-1].variables) > 3:
             tree.expand(path[-1], score)
         tree.back_propagate(path, score)
@@ -90,10 +92,12 @@ def test_children_partition_their_parent_and_state_restores(n: int, seed: int, s
             assert sorted([*left.variables, *right.variables]) == sorted(node.variables)
             assert node.visits >= left.visits + right.visits
     assert tree.root.visits == steps
-    again = Tree.restore(tree.state())
+    again = Tree.from_state(through_plain_data(tree.state()))
     assert str(again.root) == str(tree.root)
     assert again.bad == tree.bad
     one, two = np.random.default_rng(1), np.random.default_rng(1)
-    for a, b in zip(tree.select(0.1, one), again.select(0.1, two), strict=True):
+    turns = tree.select(0.1, one)
+    assert again.select(0.1, two) == turns
+    for a, b in zip(tree.path(turns), again.path(turns), strict=True):
         assert a.variables.tolist() == b.variables.tolist()
         assert (a.value, a.visits) == (b.value, b.visits)

@@ -1,7 +1,7 @@
 """Engines: pure decisions over the unit cube. They never call the objective, and they always maximise.
 
-An engine numbers its proposals, and the number comes back with the value: the ticket. So values may come in any order or
-never, and a point that has no ticket is visibly somebody else's.
+An engine numbers its proposals, and the number comes back with the value: the ticket. So values may come in any order
+or never, and a point that has no ticket is visibly somebody else's.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Engine(Protocol):
     `offsets` (V + 1): variable v owns the coordinates offsets[v]:offsets[v + 1] of the unit cube.
     """
 
-    options_type: ClassVar[type[Options]]
+    options_type: ClassVar[type[Any]]  # of `Options`
 
     def plan(self, budget: int) -> None:
         """So many evaluations in all; may be said again, and going on beyond it is fine."""
@@ -98,10 +98,10 @@ class Engine(Protocol):
 
 
 class HistoryEngine(Saved):
-    """What engines have in common: generator, history, tickets. A subclass adds `propose`, and names what else it saves."""
+    """What engines have in common: generator, history, tickets. A subclass adds `propose` and names what it saves."""
 
     options_type: ClassVar[type[Options]] = Options
-    saved = ("rng", "history", "proposed")
+    saved: ClassVar[tuple[str, ...]] = ("rng", "history", "proposed")
     rng: np.random.Generator
     history: History
     proposed: int  # tickets given out

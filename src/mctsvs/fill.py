@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -53,10 +54,13 @@ class RandomFill:
         return rng.random((n, len(owner)))
 
 
-FILL_INS = {"best-k": BestK, "average-best-k": AverageBestK, "random": lambda k: RandomFill()}
+FILL_INS: dict[str, Callable[[int], FillIn]] = {
+    "best-k": BestK,
+    "average-best-k": AverageBestK,
+    "random": lambda k: RandomFill(),
+}
 
 
 def make(name: str, k: int = 20) -> FillIn:
     """The fill-in of that name: best-k, average-best-k or random."""
-    fill_in: FillIn = FILL_INS[check_choice("fill-in", name, FILL_INS)](check_count("k", k))
-    return fill_in
+    return FILL_INS[check_choice("fill-in", name, FILL_INS)](check_count("k", k))

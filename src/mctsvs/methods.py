@@ -1,21 +1,27 @@
-"""Methods by name: which selector, solver and fill-in make them, and which extra they need."""
+"""Methods by name: which selector and solver make them, and which extra they need.
+
+A method of somebody else's is an entry point in the group `mctsvs.methods`, or a name such as `mine.py:Engine`. Either
+gives the class of an engine or a `Method`.
+"""
 
 from __future__ import annotations
 
 import difflib
-import importlib
 import importlib.util
+import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from mctsvs import select, solve
+from mctsvs import plugins, select, solve
 from mctsvs.common import Indices, InputError
 from mctsvs.engine import Engine
-from mctsvs.engines.subspace import SubspaceEngine, SubspaceOptions
+from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.options import Options
+from mctsvs.select import Selector
+from mctsvs.solve import Solver
 
 DEFAULT = "mcts-vs"
 MCTS_VS = "Song et al., NeurIPS 2022"
@@ -30,11 +36,11 @@ class Method:
     """One line of the table of methods: a product of selector and solver, or an engine of its own."""
 
     name: str
-    summary: str
-    paper: str
-    selector: str | None = None
-    solver: str | None = None
-    engine: str | None = None  # "module:Class" in mctsvs, for what is no such product
+    summary: str = ""
+    paper: str = ""
+    selector: str | type[Any] | None = None  # a name in `select.SELECTORS`, or a class
+    solver: str | type[Any] | None = None  # a name in `solve.SOLVERS`, or a class
+    engine: str | type[Any] | None = None  # "module:Class" in mctsvs, or a class, for what is no such product
     extra: str | None = None  # of the package, as in pip install 'mctsvs[extra]'
     needs: tuple[str, ...] = ()  # modules the extra brings
     defaults: Mapping[str, Any] = field(default_factory=dict)  # options this method changes
@@ -155,11 +161,39 @@ METHODS: Mapping[str, Method] = _table(
 
 def find(name: str) -> Method:
     """The method of that name, or a sentence that says what is there."""
-    if not isinstance(name, str) or name not in METHODS:
-        close = difflib.get_close_matches(str(name), METHODS, n=1)
+    if not isinstance(name, str):
+        raise InputError(f"method {name!r:.60} cannot be used: give a name, or a text such as 'mine.py:Engine'")
+    if name in METHODS:
+        return METHODS[name]
+    found = _outside(name, name) if plugins.is_spec(name) else PACKAGES.find(name)
+    if found is None:
+        known = [*METHODS, *PACKAGES.names()]
+        close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise InputError(f"unknown method {name!r}: {hint}The methods are {', '.join(METHODS)}")
-    return METHODS[name]
+        raise InputError(f"unknown method {name!r}: {hint}The methods are {', '.join(known)}")
+    return found
+
+
+def available() -> tuple[dict[str, Method], list[str]]:
+    """All methods by name, those of installed packages too, and a sentence on each of these that cannot be used."""
+    found, complaints = PACKAGES.all(built_in=METHODS)
+    return {**METHODS, **found}, complaints
+
+
+def _outside(name: str, spec: str) -> Method:
+    """Somebody else's method; it is called what it was asked for by, and checked."""
+    value = plugins.load(spec, "method")
+    if isinstance(value, Method):
+        method = replace(value, name=name)
+    else:
+        summary = (inspect.getdoc(value) or "").partition("\n")[0]
+        method = Method(name, summary, engine=value)
+    if not missing(method):
+        _classes(method)
+    return method
+
+
+PACKAGES = plugins.Group("mctsvs.methods", "method", _outside)
 
 
 def missing(method: Method) -> list[str]:
@@ -167,51 +201,58 @@ def missing(method: Method) -> list[str]:
     return [module for module in method.needs if importlib.util.find_spec(module) is None]
 
 
-def _require(method: Method) -> None:
-    absent = missing(method)
-    if absent:
-        raise InputError(
-            f"method {method.name!r} needs {' and '.join(absent)}, not installed here: "
-            f"pip install 'mctsvs[{method.extra}]'"
-        )
-
-
-def _engine_class(method: Method) -> Any:
-    assert method.engine is not None
-    module, _, attribute = method.engine.partition(":")
-    return getattr(importlib.import_module(f"mctsvs.{module}"), attribute)
-
-
-def _options_types(method: Method) -> tuple[type[Options], ...]:
-    """Of the engine, or of selector, solver and their engine."""
-    if method.engine is not None:
-        return (_engine_class(method).options_type,)
-    assert method.selector is not None
-    assert method.solver is not None
-    return select.find(method.selector).options_type, solve.find(method.solver).options_type, SubspaceOptions
-
-
 def options_of(method: Method) -> tuple[str, ...]:
     """Names of the options a method takes."""
-    return tuple(dict.fromkeys(name for kind in _options_types(method) for name in kind.names()))
+    return tuple(dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()))
 
 
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
     """An engine for the variables described by `offsets` (see `Engine`)."""
     method = find(name)
-    _require(method)
+    if absent := missing(method):
+        source = " ".join(absent) if method.extra is None else f"'mctsvs[{method.extra}]'"
+        raise InputError(f"method {name!r} needs {' and '.join(absent)}, not installed here: pip install {source}")
     allowed = options_of(method)
     for option in options:
         if option not in allowed:
             has = f"it has {', '.join(allowed)}" if allowed else "it has none"
             raise InputError(f"method {name!r} has no option {option!r}: {has}")
-    options = {**method.defaults, **options}
-    *of_parts, of_engine = (kind.take(options) for kind in _options_types(method))
-    if method.engine is not None:
-        engine: Engine = _engine_class(method)(offsets, rng, of_engine)
-        return engine
-    assert method.selector is not None
-    assert method.solver is not None
-    selector = select.find(method.selector)(len(offsets) - 1, of_parts[0])
-    solver = solve.find(method.solver)(of_parts[1])
-    return SubspaceEngine(offsets, rng, of_engine, selector=selector, solver=solver)
+    *parts, engine = _classes(method)
+    *of_parts, of_engine = (kind.options_type.take({**method.defaults, **options}) for kind in (*parts, engine))
+    more = {}
+    if parts:
+        more = {"selector": parts[0](len(offsets) - 1, of_parts[0]), "solver": parts[1](of_parts[1])}
+    made: Engine = engine(offsets, rng, of_engine, **more)
+    return made
+
+
+def _classes(method: Method) -> tuple[type[Any], ...]:
+    """The engine, or selector, solver and their engine."""
+    selector, solver, engine = method.selector, method.solver, method.engine
+    if engine is not None:
+        found = plugins.load(f"mctsvs.{engine}") if isinstance(engine, str) else engine
+        return (_check(found, Engine, "offsets, rng, options"),)
+    if selector is None or solver is None:
+        raise InputError(f"method {method.name!r} is incomplete: give it an engine, or a selector and a solver")
+    return (
+        _check(select.find(selector) if isinstance(selector, str) else selector, Selector, "n_variables, options"),
+        _check(solve.find(solver) if isinstance(solver, str) else solver, Solver, "options"),
+        SubspaceEngine,
+    )
+
+
+def _check(kind: Any, protocol: type[Any], arguments: str) -> type[Any]:
+    """The class, if it has what the protocol asks for."""
+    if not isinstance(kind, type):
+        raise InputError(f"{kind!r:.60} is no {protocol.__name__}: give a class, or a Method")
+    lacks = [name for name, stub in vars(protocol).items() if name[0] != "_" and getattr(kind, name, stub) is stub]
+    options_type = getattr(kind, "options_type", None)
+    if not (isinstance(options_type, type) and issubclass(options_type, Options)):
+        lacks.append("options_type (a subclass of mctsvs.options.Options)")
+    try:
+        inspect.signature(kind).bind(*arguments.split(", "))
+    except TypeError:
+        lacks.append(f"a constructor ({arguments})")
+    if lacks:
+        raise InputError(f"the class {kind.__name__!r} is no {protocol.__name__}: it lacks {', '.join(lacks)}")
+    return kind

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs.common import Array, InputError
+from mctsvs.history import ELSEWHERE
 from mctsvs.optimizer import Optimizer, Trial
 from mctsvs.result import minimize
 from mctsvs.space import Categorical, Float, Integer
@@ -91,9 +92,21 @@ def check_restore_continues(method: str, options: Options, budget: int = BUDGET)
         opt = Optimizer.restore(through_plain_data(opt.state()))
     assert np.array_equal(np.concatenate(parts), whole), "restored runs take another course"
     assert opt.best.number == int(np.argmin([float(t.value or 0.0) for t in opt.trials])), "the best trial was lost"
-    (waiting,) = opt.ask()
-    again = Optimizer.restore(through_plain_data(opt.state()))
-    assert [t.number for t in again.pending] == [waiting.number], "a trial still to be told was lost"
+    late, interrupted = (in_any_order(method, options, budget // 2, restored=restored) for restored in (False, True))
+    assert np.array_equal(late, interrupted), "runs restored while points are waiting take another course"
+
+
+def in_any_order(method: str, options: Options, budget: int, *, restored: bool) -> Array:
+    """Points asked for three at a time and told in no order, one always late; restored after every tell, or not."""
+    opt = Optimizer(BOX, method=method, seed=5, **options)
+    while len(opt.trials) < budget:
+        opt.ask(3)
+        while len(waiting := opt.pending) > 1:
+            trial = waiting[len(opt.trials) % len(waiting)]
+            opt.tell(trial, objective(trial.x) if trial.number % 5 else None)
+            if restored:
+                opt = Optimizer.restore(through_plain_data(opt.state()))
+    return np.array([trial.x for trial in opt.trials])
 
 
 def through_plain_data(state: Any) -> Any:
@@ -207,6 +220,39 @@ def check_budget_is_exact(method: str, options: Options, budget: int = BUDGET) -
         assert result.fun == min(objective(x) for x in calls)
 
 
+def check_values_find_their_proposals(method: str, options: Options, budget: int = BUDGET) -> None:
+    """8. A proposal's ticket comes back with its value: a point from elsewhere never takes its place, however near."""
+    courses = []
+    for first in (True, False):
+        opt = Optimizer(BOX, method=method, seed=6, **options)
+        while len(opt.trials) < budget:
+            for trial in reversed(opt.ask(3)):
+                twin = trial.number % 3 == 1  # somebody else's evaluation of the same point failed
+                if twin and first:
+                    opt.add(trial.x, None)
+                opt.tell(trial, objective(trial.x))
+                if twin and not first:
+                    opt.add(trial.x, None)
+        own = [trial for trial in opt.trials if trial.source == "proposed"]
+        assert len({trial.ticket for trial in own} - {ELSEWHERE}) == len(own), "a ticket is missing, or given twice"
+        courses.append(np.array([trial.x for trial in own]))
+    assert np.array_equal(courses[0], courses[1]), "a point from elsewhere was taken for the method's own"
+
+
+def check_the_plan_may_change(method: str, options: Options, budget: int = BUDGET) -> None:
+    """9. The budget may be said at any time, larger or smaller than before; the same one again changes nothing."""
+    once, twice = (Optimizer(BOX, method=method, seed=2, budget=budget, **options) for _ in range(2))
+    for _ in range(4):
+        twice.plan(budget)
+        one, two = (drive(opt, objective, budget // 4) for opt in (once, twice))
+        assert np.array_equal(one, two), "the same plan, said again, changes the points"
+    for planned in (2 * budget, 1, budget):
+        once.plan(planned)
+        again = Optimizer.restore(through_plain_data(once.state()))
+        assert again.budget == planned
+        assert np.array_equal(drive(once, objective, 2), drive(again, objective, 2)), "a restored run plans otherwise"
+
+
 CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_same_seed_same_points,
     check_restore_continues,
@@ -215,6 +261,8 @@ CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_any_order_of_telling,
     check_arguments_are_not_written_to,
     check_budget_is_exact,
+    check_values_find_their_proposals,
+    check_the_plan_may_change,
 )
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import check_grad, linprog
 
 from mctsvs.common import Array
-from mctsvs.engine import Observation
-from mctsvs.engines.alebo import ALEBO
+from mctsvs.engine import Observation, Pending
+from mctsvs.engines.alebo import ALEBO, ALEBOOptions
 from mctsvs.engines.polytope import Polytope
 from mctsvs.gp import mahalanobis
 from mctsvs.gp.likelihood import Likelihood
@@ -124,13 +124,13 @@ def test_laplace_samples_surround_the_fit_and_are_no_wider_than_the_prior() -> N
 
 
 def test_points_lie_on_the_embedding_inside_the_box() -> None:
-    engine = ALEBO(np.arange(81), np.random.default_rng(0), d=3, samples=4)
+    engine = ALEBO(np.arange(81), np.random.default_rng(0), ALEBOOptions(d=3, samples=4))
     points = []
     for _ in range(30):
-        (p,) = engine.propose(1, np.empty((0, 80)))
+        (p,) = engine.propose(1, Pending.of([], 80))
         points.append(2.0 * p.x - 1.0)
-        engine.absorb([Observation(p.x, float(-np.sum((p.x[:2] - 0.7) ** 2)), p.variables)])
+        engine.absorb([Observation(p.x, float(-np.sum((p.x[:2] - 0.7) ** 2)), p.variables, p.ticket)])
     X = np.array(points)
     assert np.abs(X).max() <= 1.0
-    assert np.allclose(X @ engine.Q @ engine.Q.T, X, atol=1e-10)
+    assert np.allclose(X @ engine.embedding.Q @ engine.embedding.Q.T, X, atol=1e-10)
     assert np.linalg.matrix_rank(X, tol=1e-8) == 3

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.engine import Observation
-from mctsvs.engines.baxus import FIRST_LENGTH, BAxUS, splits_and_start
+from mctsvs.engine import Observation, Pending
+from mctsvs.engines.baxus import BAxUS, BAxUSOptions, Schedule
+from mctsvs.gp.trust_region import FIRST_LENGTH
 from mctsvs.lab.run import run
 
 
 @pytest.mark.parametrize(("D", "expected"), [(500, (4, 2)), (1000, (5, 1)), (12, (2, 1)), (1, (0, 1)), (256, (4, 1))])
 def test_splits_and_first_dimension(D: int, expected: tuple[int, int]) -> None:
-    assert splits_and_start(D, 3) == expected
+    schedule = Schedule.of(D, 3)
+    assert (schedule.splits, schedule.start) == expected
 
 
-def engine_of(D: int, **options: object) -> BAxUS:
-    return BAxUS(np.arange(D + 1), np.random.default_rng(0), **options)  # type: ignore[arg-type]
+def engine_of(D: int, **options: Any) -> BAxUS:
+    return BAxUS(np.arange(D + 1), np.random.default_rng(0), BAxUSOptions(**options))
 
 
 def test_patience_follows_the_budget() -> None:
     # d_0 = 2, k = 4: m_d = 3 * budget * d / (2 * 1023), shared by floor(log2(0.8 * 128)) = 6 halvings
     assert engine_of(500).patience == 1
-    assert engine_of(500, budget=100_000).patience == 2  # never more than d
     engine = engine_of(500)
+    engine.plan(100_000)
+    assert engine.patience == 2  # never more than d
+    engine.plan(600)
     engine.sketch = engine.sketch.split(4, engine.rng).split(4, engine.rng)
     assert engine.sketch.d == 32
     assert engine.patience == 28 // 6
@@ -35,31 +41,40 @@ def test_patience_follows_the_budget() -> None:
 
 def feed(engine: BAxUS, values: list[float]) -> None:
     for y in values:
-        (p,) = engine.propose(1, np.empty((0, engine.dimension)))
-        engine.absorb([Observation(p.x, y, p.variables)])
+        (p,) = engine.propose(1, Pending.of([], engine.dimension))
+        engine.absorb([Observation(p.x, y, p.variables, p.ticket)])
 
 
 def test_failures_shrink_then_split_and_observations_stay_exact() -> None:
     engine = engine_of(100)
     start = engine.sketch.d
     feed(engine, [float(y) for y in range(10)])
-    assert engine.length == FIRST_LENGTH  # the design is not judged
+    assert engine.region.length == FIRST_LENGTH  # the design is not judged
     feed(engine, [0.0] * engine.patience)
-    assert engine.length == FIRST_LENGTH / 2
+    assert engine.region.length == FIRST_LENGTH / 2
     while engine.sketch.d == start:
         feed(engine, [0.0])
     assert engine.sketch.d == 4 * start
-    assert engine.length == FIRST_LENGTH
+    assert engine.region.length == FIRST_LENGTH
     assert len(engine.low) == len(engine.history)
     assert np.allclose(engine.up(engine.low.X), engine.history.X, atol=1e-12)
     assert np.array_equal(engine.low.y, engine.history.y)
+
+
+def test_points_from_elsewhere_teach_and_are_not_judged() -> None:
+    engine = engine_of(100, initial_points=3)
+    feed(engine, [0.0, 1.0, 2.0])
+    for y in (10.0, 20.0, 40.0):
+        engine.absorb([Observation(engine.rng.random(100), y, engine.everything)])
+    assert (engine.region.length, engine.region.successes) == (FIRST_LENGTH, 0)
+    assert len(engine.low) == 6
 
 
 def test_three_successes_double_the_region() -> None:
     engine = engine_of(100, initial_points=3)
     feed(engine, [0.0, 1.0, 2.0])
     feed(engine, [10.0, 20.0, 40.0])
-    assert engine.length == 2 * FIRST_LENGTH
+    assert engine.region.length == 2 * FIRST_LENGTH
 
 
 def test_a_collapse_in_all_dimensions_starts_a_fresh_search() -> None:
@@ -79,8 +94,6 @@ def test_wrong_options_are_refused() -> None:
         engine_of(10, acquisition="ucb")
     with pytest.raises(InputError, match="target_dimension=11"):
         engine_of(10, target_dimension=11)
-    with pytest.raises(InputError, match="budget=0"):
-        engine_of(10, budget=0)
 
 
 def test_branin_among_five_hundred_variables() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer
+from mctsvs import Optimizer, Study, methods
 from mctsvs.common import InputError
-from mctsvs import methods
-from mctsvs.engine import Observation
-from mctsvs.engines.cma_es import CMAES, FULL_LIMIT
+from mctsvs.engine import Observation, Pending, Proposal
+from mctsvs.engines.cma_es import CMAES, FULL_LIMIT, EvolutionOptions
 from mctsvs.testing import through_plain_data
 
 pytestmark = pytest.mark.skipif(bool(methods.missing(methods.METHODS["cma-es"])), reason="cma is not installed")
@@ -27,19 +28,26 @@ def sphere(x: np.ndarray) -> float:
     return -float(((x - 0.7) ** 2).sum())
 
 
-def ask(es: CMAES, n: int = 1) -> list[np.ndarray]:
-    return [p.x for p in es.propose(n, np.empty((0, es.dimension)))]
+def ask(es: CMAES, n: int = 1) -> list[Proposal]:
+    return es.propose(n, Pending.of([], es.dimension))
 
 
-def tell(es: CMAES, x: np.ndarray, y: float) -> None:
-    es.absorb([Observation(x, y, es.everything)])
+def tell(es: CMAES, proposal: Proposal, y: float | None = None) -> None:
+    """The value given, or the sphere's."""
+    x = proposal.x
+    es.absorb([Observation(x, sphere(x) if y is None else y, proposal.variables, proposal.ticket)])
+
+
+def one_like(es: CMAES) -> CMAES:
+    copy = CMAES(es.offsets, np.random.default_rng(0), es.options)
+    copy.restore(through_plain_data(es.state()))
+    return copy
 
 
 def test_converges_on_a_sphere() -> None:
     es = engine(10)
     for _ in range(1500):
-        (x,) = ask(es)
-        tell(es, x, sphere(x))
+        tell(es, ask(es)[0])
     assert es.history.y.max() > -1e-5  # plain pycma with these settings reaches 4e-7
 
 
@@ -50,55 +58,50 @@ def test_asking_for_a_generation_at_once_gives_the_points_of_asking_one_by_one()
         singles = []
         for _ in range(20):
             singles += ask(one)
-            tell(one, singles[-1], sphere(singles[-1]))
-        assert np.array_equal(batch, singles)
-        for x in batch[::-1]:
-            tell(many, x, sphere(x))
+            tell(one, singles[-1])
+        assert np.array_equal([p.x for p in batch], [p.x for p in singles])
+        for proposal in batch[::-1]:
+            tell(many, proposal)
         # values in another order are the same generation, up to the rounding of sums
         many = one_like(one)
-
-
-def one_like(es: CMAES) -> CMAES:
-    copy = engine(es.dimension, population=es.population)
-    copy.restore(through_plain_data(es.state()))
-    return copy
 
 
 def test_points_never_told_are_replaced_and_late_ones_counted() -> None:
     es = engine(5, population=8)
     slow = ask(es, 3)
     for _ in range(8):
-        (x,) = ask(es)
-        tell(es, x, sphere(x))
+        tell(es, ask(es)[0])
     assert es.strategy.generation == 1
-    for x in slow:
-        tell(es, x, sphere(x))
+    for proposal in slow:
+        tell(es, proposal)
     assert len(es.members) == 3
     for _ in range(5):
-        (x,) = ask(es)
-        tell(es, x, sphere(x))
+        tell(es, ask(es)[0])
     assert es.strategy.generation == 2
     assert es.past[1].members[:3] == [0, 1, 2]
 
 
-def test_values_go_to_the_nearest_point_waiting() -> None:
+def test_values_go_to_the_draw_whose_ticket_they_have() -> None:
     es = engine(4, population=6)
-    points = ask(es, 6)
+    proposals = ask(es, 6)
+    stranger = Observation(proposals[0].x, 1.0, es.everything)
+    es.absorb([stranger])  # the same point, evaluated by somebody else
     for i in (4, 1, 5, 0):
-        tell(es, np.round(points[i], 3), sphere(points[i]))  # as integers would move it
+        moved = replace(proposals[i], x=np.round(proposals[i].x))  # as integers would move it
+        tell(es, moved)
     assert es.members == [4, 1, 5, 0]
 
 
 def test_failures_count_as_the_worst_and_a_generation_of_failures_as_nothing() -> None:
     es = engine(4, population=6)
-    for x in ask(es, 6):
-        tell(es, x, np.nan)
+    for proposal in ask(es, 6):
+        tell(es, proposal, np.nan)
     assert es.strategy.generation == 0
-    points = ask(es, 6)
-    for x in points[:3]:
-        tell(es, x, sphere(x))
-    for x in points[3:]:
-        tell(es, x, np.nan)
+    proposals = ask(es, 6)
+    for proposal in proposals[:3]:
+        tell(es, proposal)
+    for proposal in proposals[3:]:
+        tell(es, proposal, np.nan)
     assert es.strategy.generation == 1
     assert len(es.history) == 3
     assert len(es.history.failures) == 9
@@ -108,34 +111,63 @@ def test_a_flat_function_restarts_with_twice_the_population_and_restores() -> No
     es = engine(3, population=6)
     left = ask(es, 2)
     for _ in range(12):
-        (x,) = ask(es)
-        tell(es, x, 1.0)
+        tell(es, ask(es)[0], 1.0)
     assert es.strategy.run == 1
     assert es.strategy.population == 12
     tell(es, left[0], 0.5)  # of the run that has ended: recorded, not used
     assert es.members == []
     assert len(es.history) == 13
     again = one_like(es)
-    assert again.strategy.waiting == es.strategy.waiting
     for _ in range(30):
         (a,), (b,) = ask(es), ask(again)
-        assert np.array_equal(a, b)
-        tell(es, a, sphere(a))
-        tell(again, b, sphere(b))
+        assert np.array_equal(a.x, b.x)
+        tell(es, a)
+        tell(again, b)
+
+
+@pytest.mark.parametrize("batch", [40, 50])
+def test_batches_of_several_generations_restored_after_every_tell(batch: int) -> None:
+    """Two or more generations fill without a point drawn in between."""
+    whole, parts = engine(5), engine(5)
+    for _ in range(2):
+        proposals, same = ask(whole, batch), ask(parts, batch)
+        assert np.array_equal([p.x for p in proposals], [p.x for p in same])
+        for proposal in proposals[::-1]:
+            tell(whole, proposal)
+            tell(parts, proposal)
+            parts = one_like(parts)
+    assert whole.strategy.generation == parts.strategy.generation == 2 * batch // 20
+    assert whole.history.y[batch:].mean() > whole.history.y[:batch].mean()
+
+
+@pytest.mark.parametrize("workers", [40, 50])
+def test_forty_workers_and_a_study_opened_again(workers: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+
+    def f(x: np.ndarray) -> float:
+        return float((x**2).sum())
+
+    for evaluations in (3 * workers, 5 * workers):
+        with Study(path, [(-5, 10)] * 5, method="cma-es", seed=0) as study:
+            while len(study.trials) < evaluations:
+                for trial in study.ask(workers):
+                    study.tell(trial, f(trial.x))
+    with Study(path, [(-5, 10)] * 5, method="cma-es", seed=0) as study:
+        assert len(study.trials) == 5 * workers
+        assert float(study.best.value or 0.0) < min(float(t.value or 0.0) for t in study.trials[:workers])
 
 
 def test_many_coordinates_use_a_diagonal() -> None:
-    assert not engine(FULL_LIMIT).diagonal
-    assert engine(100_000).diagonal
+    assert not EvolutionOptions().diagonal(FULL_LIMIT)
+    assert EvolutionOptions().diagonal(FULL_LIMIT + 1)
+    assert not EvolutionOptions(covariance="full").diagonal(FULL_LIMIT + 1)
     es = engine(20_000)
-    assert not engine(FULL_LIMIT + 1, covariance="full").diagonal
     for _ in range(21):
-        (x,) = ask(es)
-        tell(es, x, float(x[0]))
+        (proposal,) = ask(es)
+        tell(es, proposal, float(proposal.x[0]))
     assert es.strategy.generation == 1
-    again = engine(20_000)
-    again.restore(through_plain_data(es.state()))
-    assert np.array_equal(ask(es), ask(again))
+    again = one_like(es)
+    assert np.array_equal(ask(es)[0].x, ask(again)[0].x)
 
 
 def test_one_variable() -> None:
@@ -149,9 +181,9 @@ def test_one_variable() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"population": 3}, "population=3 is too small: it must be at least 4"),
-        ({"sigma": 0.0}, "sigma=0.0 is no step size"),
-        ({"sigma": 1.5}, "sigma=1.5 is no step size"),
+        ({"population": 3}, "population=3 cannot be used: it must be a whole number, 4 or more"),
+        ({"sigma": 0.0}, "sigma=0.0 cannot be used: it must be a number, above 0, at most 1"),
+        ({"sigma": 1.5}, "sigma=1.5 cannot be used"),
         ({"covariance": "block"}, "unknown covariance 'block': use one of auto, full, diagonal"),
     ],
 )

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer
+from mctsvs import Optimizer, methods
 from mctsvs.common import InputError
-from mctsvs import methods
-from mctsvs.engine import Observation
-from mctsvs.engines.embedding import REMBO, HeSBO
+from mctsvs.engine import Observation, Pending
+from mctsvs.engines.embedding import REMBO, FixedOptions, HeSBO
 from mctsvs.engines.sketch import Sketch
-from mctsvs.testing import MIXED, drive, mixed_objective
+from mctsvs.testing import MIXED, drive, mixed_objective, through_plain_data
 
-NOTHING = np.empty((0, 40))
+NOTHING = Pending.of([], 40)
 EMBEDDINGS = ["hesbo", "rembo", "baxus", pytest.param("alebo", marks=pytest.mark.slow)]
 
 
@@ -63,35 +62,73 @@ def test_balanced_bins_differ_by_one_and_splitting_keeps_points() -> None:
     assert finest.split(4, rng).d == 50
 
 
+def rembo(d: int = 4, **options: Any) -> REMBO:
+    return REMBO(np.arange(41), np.random.default_rng(0), FixedOptions(d=d, **options))
+
+
 def test_rembo_clips_a_gaussian_projection_and_remembers_its_points() -> None:
-    engine = REMBO(np.arange(41), np.random.default_rng(0), d=4)
+    engine = rembo()
     design = engine.design.copy()
     proposals = engine.propose(3, NOTHING)
     for u, p in zip(design, proposals, strict=False):
         z = 2.0 * (2.0 * u - 1.0)  # sqrt(d) = 2
         assert np.allclose(2.0 * p.x - 1.0, np.clip(engine.matrix @ z, -1.0, 1.0))
-    for i in (2, 0, 1):  # in any order, moved a little by rounding
-        x = np.clip(proposals[i].x + 1e-3, 0.0, 1.0)
-        engine.absorb([Observation(x, float(i), proposals[i].variables)])
+    for i in (2, 0, 1):  # in any order, and rounded until another proposal is nearer
+        engine.absorb([Observation(np.round(proposals[i].x), float(i), proposals[i].variables, proposals[i].ticket)])
     assert np.array_equal(engine.low.X, design[[2, 0, 1]])
-    assert engine.asked == []
+    assert np.array_equal(engine.low.tickets, [2, 0, 1])
+    assert engine.sent == {}
 
 
-def test_rembo_accepts_points_it_did_not_propose() -> None:
-    engine = REMBO(np.arange(41), np.random.default_rng(0), d=4)
+def test_rembo_takes_somebody_elses_point_down_by_least_squares() -> None:
+    engine = rembo()
+    design = engine.design.copy()
+    (proposal,) = engine.propose(1, NOTHING)
     engine.absorb([Observation(np.full(40, 0.5), 1.0, engine.everything)])
-    assert np.allclose(engine.low.X, 0.5)
+    engine.absorb([Observation(proposal.x, 1.0, engine.everything)])
+    engine.absorb([Observation(proposal.x, 2.0, engine.everything, proposal.ticket)])
+    assert np.allclose(engine.low.X[0], 0.5)
+    assert not np.allclose(engine.low.X[1], design[0])  # clipped: there is no way back
+    assert np.array_equal(engine.low.X[2], design[0])
+
+
+def test_rembo_knows_waiting_points_by_their_tickets() -> None:
+    engine = rembo(initial_points=2)
+    design = engine.design.copy()
+    first, second = engine.propose(2, NOTHING)
+    seen = []
+    engine.search = lambda n, waiting: seen.append(waiting) or np.full((n, 4), 0.5)  # type: ignore[method-assign, func-returns-value]
+    engine.propose(1, Pending(np.array([second.x, first.x]), np.array([second.ticket, first.ticket])))
+    assert np.array_equal(seen[0], design[[1, 0]])
+
+
+@pytest.mark.parametrize("method", ["hesbo", "rembo", "alebo", "baxus", "la-mcts-turbo", "vae-bo"])
+def test_a_design_is_dropped_once_as_many_points_are_known(method: str) -> None:
+    if methods.missing(methods.METHODS[method]):
+        pytest.skip("its library is not installed")
+    opt = Optimizer([(0.0, 1.0)] * 6, method=method, seed=0)
+    opt.ask(2)  # two of the design
+    for x in np.random.default_rng(1).random((30, 6)):
+        opt.add(x, quadratic_of_six(x))
+    assert len(opt._engine.design) > 0  # type: ignore[attr-defined]
+    opt = Optimizer.restore(through_plain_data(opt.state()))
+    drive(opt, quadratic_of_six, 1)
+    assert len(opt._engine.design) == 0  # type: ignore[attr-defined]
+
+
+def quadratic_of_six(x: Any) -> float:
+    return float(((x - 0.3) ** 2).sum())
 
 
 def test_asking_for_many_crosses_the_end_of_the_design() -> None:
-    engine = HeSBO(np.arange(41), np.random.default_rng(0), d=4, initial_points=5)
+    engine = HeSBO(np.arange(41), np.random.default_rng(0), FixedOptions(d=4, initial_points=5))
     assert [p.iteration for p in engine.propose(8, NOTHING)] == [0] * 5 + [1] * 3
 
 
 @pytest.mark.parametrize("method", ["hesbo", "rembo", "alebo"])
 @pytest.mark.parametrize("d", [0, 41, 2.5, True])
 def test_a_wrong_d_is_refused(method: str, d: Any) -> None:
-    with pytest.raises(InputError, match=r"d=.*between 1 and 40"):
+    with pytest.raises(InputError, match=r"d=.*whole number, (1 or more|from 1 to 40)"):
         methods.make(method, np.arange(41), np.random.default_rng(0), d=d)
 
 
@@ -101,7 +138,7 @@ def test_one_variable_is_enough(method: str) -> None:
     drive(opt, lambda x: float((x[0] - 0.3) ** 2), 15)
     nearest = 0.3
     if method == "rembo":  # one Gaussian number a, and z in [-1, 1]: x comes within |a| / 2 of the middle, no further
-        reach = abs(REMBO(np.arange(2), np.random.default_rng(0)).matrix[0, 0]) / 2.0
+        reach = abs(REMBO(np.arange(2), np.random.default_rng(0), FixedOptions()).matrix[0, 0]) / 2.0
         nearest = max(0.3, 0.5 - min(reach, 0.5))
     assert float(opt.best.value or 0.0) < (nearest - 0.3) ** 2 + 1e-3
 

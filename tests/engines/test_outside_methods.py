@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer
+from mctsvs import Optimizer, methods
 from mctsvs.common import InputError
-from mctsvs import methods
 from mctsvs.testing import MIXED, drive, mixed_objective
 
 NEEDS = {
@@ -33,7 +32,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     def nothing(name: str, package: str | None = None) -> None:
         return None
 
-    monkeypatch.setattr("mctsvs.engines.methods.importlib.util.find_spec", nothing)
+    monkeypatch.setattr("mctsvs.methods.importlib.util.find_spec", nothing)
     packages, extra = NEEDS[method]
     with pytest.raises(InputError) as caught:
         Optimizer([(0, 1)] * 3, method=method)
@@ -44,7 +43,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 def test_the_error_names_only_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        "mctsvs.engines.methods.importlib.util.find_spec", lambda name: None if name == "torch" else find("numpy")
+        "mctsvs.methods.importlib.util.find_spec", lambda name: None if name == "torch" else find("numpy")
     )
     with pytest.raises(
         InputError, match=r"'optuna-gp' needs torch, not installed here: pip install 'mctsvs\[optuna\]'"

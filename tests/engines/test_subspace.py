@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer
+from mctsvs import Optimizer, methods
 from mctsvs.common import InputError
-from mctsvs import methods
-from mctsvs.engine import Observation
-from mctsvs.engine import latin_hypercube
+from mctsvs.engine import Observation, Pending, latin_hypercube
 
 
 def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
     rng = np.random.default_rng(0)
     engine = methods.make("mcts-vs-rs", np.arange(31), rng, k=1)
-    nothing = np.empty((0, 30))
+    nothing = Pending.of([], 30)
     for _ in range(12):
         (p,) = engine.propose(1, nothing)
-        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables)])
+        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables, p.ticket)])
     for _ in range(60):
         best = engine.history.X[engine.history.best(1)[0]].copy()  # type: ignore[attr-defined]
         fresh = not engine.queue  # type: ignore[attr-defined]
@@ -26,7 +24,7 @@ def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
         if fresh:
             others = np.setdiff1d(np.arange(30), p.variables)
             assert np.array_equal(p.x[others], best[others])
-        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables)])
+        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables, p.ticket)])
 
 
 def test_asking_for_many_gives_the_same_points_as_asking_for_one() -> None:

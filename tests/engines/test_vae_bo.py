@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer
+from mctsvs import Optimizer, methods
 from mctsvs.common import Array, InputError
-from mctsvs import methods
-from mctsvs.engine import Observation
+from mctsvs.engine import Observation, Pending
 from mctsvs.engines import vae
 from mctsvs.engines.vae_bo import VAEBO
 from mctsvs.testing import drive
@@ -51,9 +50,9 @@ def test_trained_again_every_thirty_evaluations() -> None:
     assert isinstance(engine, VAEBO)
     trained = []
     for _ in range(85):
-        (p,) = engine.propose(1, np.empty((0, 8)))
+        (p,) = engine.propose(1, Pending.of([], 8))
         trained.append(engine.trainings)
-        engine.absorb([Observation(p.x, float(p.x[0]), p.variables)])
+        engine.absorb([Observation(p.x, float(p.x[0]), p.variables, p.ticket)])
     assert np.flatnonzero(np.diff(trained)).tolist() == [19, 49, 79]
     assert len(engine.codes) == len(engine.history)
 
@@ -68,10 +67,10 @@ def test_better_than_its_initial_design() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"d": 0}, "d=0 code coordinates are not possible: give 1 to 3"),
-        ({"d": 4}, "d=4 code coordinates are not possible: give 1 to 3"),
-        ({"interval": 0}, "interval=0 is too small"),
-        ({"learning_rate": 0.0}, "learning_rate=0.0 is no step size"),
+        ({"d": 0}, "d=0 cannot be used: it must be a whole number, 1 or more"),
+        ({"d": 4}, "d=4 cannot be used: it must be a whole number, from 1 to 3"),
+        ({"interval": 0}, "interval=0 cannot be used"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0 cannot be used: it must be a number, above 0"),
     ],
 )
 def test_bad_options(options: dict[str, Any], words: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive, Joint, Kernel, Sum
 from mctsvs.gp.likelihood import FAILED, JITTER, Likelihood
+from mctsvs.gp.mahalanobis import Mahalanobis
 from mctsvs.gp.model import KERNELS
 from mctsvs.gp.priors import dimension_scaled, subspace
 
@@ -41,11 +42,23 @@ def test_gradient(name: str, n: int, prior: bool) -> None:
     np.testing.assert_allclose(gradient, differences(likelihood, theta), rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize("kernel", [Additive("matern52"), Additive("se"), Sum(Joint("matern52"), Additive("se"))])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Additive("matern52"),
+        Additive("se"),
+        Sum(Joint("matern52"), Additive("se")),
+        Sum(Mahalanobis(), Additive("se")),  # blocks of other sizes
+        Sum(Joint("se"), Additive("se"), Additive("matern52")),
+    ],
+)
 def test_gradient_of_other_compositions(kernel: Kernel) -> None:
     likelihood, theta = problem(kernel, 25, 4, prior=False)
     _, gradient = likelihood(theta)
     np.testing.assert_allclose(gradient, differences(likelihood, theta), rtol=2e-6, atol=2e-6)
+    X = np.random.default_rng(0).random((3, 4))
+    cross = kernel.to(theta[:-1], X)
+    np.testing.assert_allclose(np.diag(cross.covariance(X)[0]), cross.variance(X))
 
 
 @pytest.mark.parametrize("n", [7, 300])

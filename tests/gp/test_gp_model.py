@@ -9,7 +9,7 @@ import pytest
 
 from mctsvs.common import Array
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
-from mctsvs.gp.model import KERNELS, LARGEST_FIT, NEAREST, Model
+from mctsvs.gp.model import KERNELS, LARGEST_FIT, NEAREST, Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.search import climb, maximise
@@ -120,7 +120,7 @@ def test_hostile_data(kernel: str, make: Callable[[np.random.Generator], Data], 
     rng = np.random.default_rng(21)
     X, y = make(rng)
     d = X.shape[1]
-    model = Model(kernel=kernel, prior=prior, iterations=8)
+    model = Model(ModelSettings(kernel=kernel, prior=prior, iterations=8))
     posterior = model.update(X, y)
     for _ in range(2):  # the second round extends, with a point that may be a copy
         assert np.isfinite(posterior.theta).all()
@@ -151,7 +151,7 @@ def test_outliers_do_not_hide_the_function() -> None:
         X, Z = rng.random((60, 3)), rng.random((100, 3))
         y = smooth(X)
         y[[3, 9, 30]] = -1e4
-        mean, _ = Model(winsorise=winsorise).update(X, y).predict(Z)
+        mean, _ = Model(ModelSettings(winsorise=winsorise)).update(X, y).predict(Z)
         return float(np.corrcoef(mean, smooth(Z))[0, 1])
 
     fenced, plain = (np.array([agreement(seed, w) for seed in range(20, 26)]) for w in (True, False))
@@ -164,7 +164,7 @@ def test_outliers_do_not_hide_the_function() -> None:
 def test_learns_a_smooth_function(kernel: str) -> None:
     rng = np.random.default_rng(23)
     X, Z = rng.random((60, 3)), rng.random((50, 3))
-    mean, sd = Model(kernel=kernel).update(X, smooth(X)).predict(Z)
+    mean, sd = Model(ModelSettings(kernel=kernel)).update(X, smooth(X)).predict(Z)
     truth = (smooth(Z) - smooth(X).mean()) / smooth(X).std()
     assert np.abs(mean - truth).max() < 0.2
     assert float(np.mean(np.abs(mean - truth) <= 3.0 * sd)) > 0.9
@@ -190,19 +190,19 @@ def test_refits_after_a_tenth_more_points_and_extends_in_between() -> None:
     rng = np.random.default_rng(24)
     X = rng.random((60, 2))
     # 24 -> 26.4 -> 27 -> 29.7 -> 30 -> 33 (1.1 * 30 is exact in 64 bits) -> 36.3 -> 37 ...
-    model = Model(iterations=3)
+    model = Model(ModelSettings(iterations=3))
     assert fits(model, X, smooth(X), range(24, 42)) == [24, 27, 30, 33, 37, 41]
     assert model.fitted == 41
 
 
 def test_small_data_are_fitted_anew_with_every_point() -> None:
     X = np.random.default_rng(25).random((10, 2))
-    assert fits(Model(iterations=3), X, smooth(X), range(1, 10)) == list(range(1, 10))
+    assert fits(Model(ModelSettings(iterations=3)), X, smooth(X), range(1, 10)) == list(range(1, 10))
 
 
 def test_no_new_point_means_no_refit() -> None:
     X = np.random.default_rng(26).random((5, 2))
-    model = Model(iterations=3)
+    model = Model(ModelSettings(iterations=3))
     first = model.update(X, smooth(X))
     theta = model.theta
     again = model.update(X, smooth(X))
@@ -213,7 +213,7 @@ def test_no_new_point_means_no_refit() -> None:
 @pytest.mark.parametrize("n", [10, 20, 50, 100, 200])
 def test_refits_at_exactly_a_tenth_more(n: int) -> None:
     X = np.random.default_rng(27).random((n + n // 10, 2))
-    model = Model(iterations=1)
+    model = Model(ModelSettings(iterations=1))
     model.update(X[:n], smooth(X[:n]))
     model.update(X, smooth(X))
     assert model.fitted == n + n // 10
@@ -221,13 +221,35 @@ def test_refits_at_exactly_a_tenth_more(n: int) -> None:
 
 def test_refits_after_fifty_points_at_the_latest() -> None:
     X = np.random.default_rng(28).random((660, 2))
-    model = Model(iterations=1, fit_points=30)
+    model = Model(ModelSettings(iterations=1, fit_points=30))
     y = smooth(X)
     model.update(X[:600], y[:600])
     model.update(X[:649], y[:649])
     assert model.fitted == 600
     model.update(X[:650], y[:650])
     assert model.fitted == 650
+
+
+def test_forgetting_lets_other_points_come() -> None:
+    X = np.random.default_rng(40).random((60, 2))
+    model = Model(ModelSettings(iterations=3))
+    model.update(X[:30], smooth(X[:30]))
+    theta = model.theta
+    model.forget(fit=False)
+    posterior = model.update(X[30:60], smooth(X[30:60]))
+    assert model.theta is theta
+    assert np.array_equal(posterior.X, X[30:60])
+    model.forget()
+    model.update(X[:30], smooth(X[:30]))
+    assert model.theta is not theta
+
+
+def test_a_rule_for_refits() -> None:
+    assert next(n for n in range(40, 60) if Refit(1.2).due(n, 40)) == 48
+    assert next(n for n in range(40, 60) if Refit(1.2, after=5).due(n, 40)) == 45
+    assert not Refit(1.0).due(40, 40)
+    assert Refit(1.0).due(41, 40)
+    assert Refit().due(0, 0)
 
 
 def test_extension_standardises_all_values_anew() -> None:
@@ -249,7 +271,7 @@ def test_extension_standardises_all_values_anew() -> None:
 def test_parameters_are_fitted_to_few_points_but_predictions_use_all() -> None:
     rng = np.random.default_rng(30)
     X = rng.random((200, 2))
-    posterior = Model(fit_points=40).update(X, smooth(X))
+    posterior = Model(ModelSettings(fit_points=40)).update(X, smooth(X))
     assert len(posterior.X) == 200
     assert np.abs(posterior.predict(X)[0] - posterior.y).max() < 0.1
 
@@ -259,7 +281,7 @@ def test_many_points_use_the_nearest_to_the_incumbent() -> None:
     n, d = LARGEST_FIT + 101, 3
     X = rng.random((n, d))
     y = smooth(X)
-    model = Model(fit_points=150, iterations=8)
+    model = Model(ModelSettings(fit_points=150, iterations=8))
 
     def nearest(upto: int, scale: Array) -> Array:
         distance = (((X[:upto] - X[np.argmax(y[:upto])]) * scale) ** 2).sum(axis=1)
@@ -295,7 +317,7 @@ def test_many_points_with_a_missing_value_keep_their_incumbent() -> None:
     y = smooth(X)
     best = X[np.argmax(y)]
     y[np.argmax(((X - best) ** 2).sum(axis=1))] = np.nan
-    posterior = Model(fit_points=20, iterations=1).update(X, y)
+    posterior = Model(ModelSettings(fit_points=20, iterations=1)).update(X, y)
     assert np.isin(best[0], posterior.X[:, 0])
 
 
@@ -305,13 +327,13 @@ def test_state_and_restore_bit_for_bit(kernel: str) -> None:
     X = rng.random((60, 3))
     y = smooth(X)
     Z = rng.random((7, 3))
-    model = Model(kernel=kernel, iterations=6)
+    model = Model(ModelSettings(kernel=kernel, iterations=6))
     for n in (30, 31, 32, 35, 36):  # a fit, two extensions, a refit, an extension
         model.update(X[:n], y[:n])
     state = model.state()
     assert state["blocks"] == [35, 1]
-    other = Model(kernel=kernel, iterations=6)
-    other.restore(state, X[:36], y[:36])
+    other = Model()  # the state says which kernel
+    other.restore(state)
 
     def compare(one: Posterior | None, two: Posterior | None) -> None:
         assert one is not None
@@ -323,7 +345,7 @@ def test_state_and_restore_bit_for_bit(kernel: str) -> None:
         path = [p.sample_path(np.random.default_rng(1))(Z) for p in (one, two)]
         assert np.array_equal(path[0], path[1])
 
-    compare(model.posterior, other.posterior)
+    compare(model.posterior, other.update(X[:36], y[:36]))
     for n in (37, 41, 42, 60):  # an extension and refits, which use the curvature pairs
         compare(model.update(X[:n], y[:n]), other.update(X[:n], y[:n]))
         assert model.fitted == other.fitted
@@ -332,23 +354,23 @@ def test_state_and_restore_bit_for_bit(kernel: str) -> None:
 
 def test_state_is_plain_and_unaffected_by_what_follows() -> None:
     X = np.random.default_rng(35).random((40, 2))
-    model = Model(iterations=5)
+    model = Model(ModelSettings(iterations=5))
     model.update(X[:20], smooth(X[:20]))
     state = model.state()
-    theta, pairs = state["theta"].copy(), [p.copy() for p in state["pairs"]]
+    theta, pairs = state["theta"].copy(), [[a.copy() for a in pair] for pair in state["pairs"]]
     assert len(pairs) > 0
     model.update(X, smooth(X))
     assert np.array_equal(state["theta"], theta)
     assert all(np.array_equal(a, b) for a, b in zip(state["pairs"], pairs, strict=True))
-    other = Model(iterations=5)
-    other.restore(state, X[:20], smooth(X[:20]))
+    other = Model(ModelSettings(iterations=5))
+    other.restore(state)
     other.update(X, smooth(X))
     assert all(np.array_equal(a, b) for a, b in zip(state["pairs"], pairs, strict=True))
 
 
 def test_state_of_a_new_model() -> None:
     other = Model()
-    other.restore(Model().state(), np.empty((0, 2)), np.empty(0))
+    other.restore(Model().state())
     assert other.theta is None
     assert other.posterior is None
     X = np.random.default_rng(36).random((10, 2))
@@ -359,10 +381,10 @@ def test_state_of_a_new_model() -> None:
 def test_state_and_restore_beyond_the_largest_fit() -> None:
     X = np.random.default_rng(37).random((LARGEST_FIT + 60, 2))
     y = smooth(X)
-    model = Model(fit_points=30, iterations=3)
+    model = Model(ModelSettings(fit_points=30, iterations=3))
     model.update(X[: LARGEST_FIT + 1], y[: LARGEST_FIT + 1])
-    other = Model(fit_points=30, iterations=3)
-    other.restore(model.state(), X[: LARGEST_FIT + 1], y[: LARGEST_FIT + 1])
+    other = Model(ModelSettings(fit_points=30, iterations=3))
+    other.restore(model.state())
     for n in (LARGEST_FIT + 2, LARGEST_FIT + 60):
         one, two = model.update(X[:n], y[:n]), other.update(X[:n], y[:n])
         assert np.array_equal(one.factor, two.factor)
@@ -374,7 +396,7 @@ def test_the_whole_chain_finds_the_top_of_a_smooth_function() -> None:
     rng = np.random.default_rng(38)
     X = rng.random((8, 2))
     y = smooth(X)
-    model = Model(iterations=10)
+    model = Model(ModelSettings(iterations=10))
     for _ in range(15):
         posterior = model.update(X, y)
         surface = Surface(posterior, log_expected_improvement(float(posterior.y.max())))

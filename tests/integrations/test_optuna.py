@@ -150,12 +150,27 @@ def test_two_processes_share_a_storage(tmp_path: Path, kind: str) -> None:
     assert np.array_equal(information.count, moved), "the information set is not that of all workers' trials"
 
 
+def test_an_enqueued_point_is_somebody_elses() -> None:
+    """Its trial asks the sampler too, but is evaluated elsewhere than the method proposed."""
+    sampler = MCTSVSSampler(seed=0, method="rembo", initial_points=4)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(sparse, n_trials=2)
+    study.enqueue_trial({f"x{i:02}": 0.5 for i in range(30)})
+    study.enqueue_trial({f"x{i:02}": 0.5 for i in range(20)})
+    study.optimize(sparse, n_trials=6)
+    engine: Any = sampler._follower and sampler._follower.engine
+    own = [trial.number for trial in study.trials[:-1] if VARIABLES in trial.system_attrs]
+    assert own == [1, 4, 5, 6]
+    assert engine.history.tickets.tolist() == [-1, 0, -1, -1, 2, 3, 4]  # ticket 1 was half overwritten
+    assert np.allclose(engine.low.X[2], 0.5)
+
+
 def test_bad_arguments_are_one_sentence_and_a_sampler_can_be_pickled() -> None:
     with pytest.raises(InputError, match="'magic'"):
         MCTSVSSampler(method="magic")
     with pytest.raises(InputError, match="no option 'speed'"):
         MCTSVSSampler(speed=3)
-    with pytest.raises(InputError, match="seed -1"):
+    with pytest.raises(InputError, match="seed=-1"):
         MCTSVSSampler(seed=-1)
     study = optuna.create_study(sampler=pickle.loads(pickle.dumps(MCTSVSSampler(seed=0))))
     study.optimize(sparse, n_trials=3)

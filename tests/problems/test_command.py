@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mctsvs import InputError
+from mctsvs.problems import command
 from mctsvs.problems.command import Command, last_number
 from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.problems.space_file import SpaceFile, parse_space
@@ -30,16 +33,16 @@ def python(code: str, file: SpaceFile = AB, rest: str = "{a} {b}", timeout: floa
 
 
 def test_names_are_replaced_inside_each_piece() -> None:
-    command = Command.parse("echo --a {a} --a={a:.2f} '{b} {{b}}' \"two words\"", AB)
-    assert command.arguments(np.array([0.5, 0])) == [
+    made = Command.parse("echo --a {a} --a={a:.2f} '{b} {{b}}' \"two words\"", AB)
+    assert made.arguments(np.array([0.5, 0])) == [
         "echo", "--a", "0.5", "--a=0.50", "x y {b}", "two words",
     ]  # fmt: skip
-    assert command.arguments(np.array([0.5, 3]))[4] == "true {b}"
+    assert made.arguments(np.array([0.5, 3]))[4] == "true {b}"
 
 
 def test_a_group_is_many_arguments_or_one_with_commas() -> None:
-    command = Command.parse("echo {n} {x} --x={x:.1f} {x2}", GROUP)
-    assert command.arguments(np.array([2, 0.25, 0.5, 1.0])) == [
+    made = Command.parse("echo {n} {x} --x={x:.1f} {x2}", GROUP)
+    assert made.arguments(np.array([2, 0.25, 0.5, 1.0])) == [
         "echo", "2", "0.25", "0.5", "1.0", "--x=0.2,0.5,1.0", "1.0",
     ]  # fmt: skip
     assert Command.parse("echo {n} {x:.1f}", GROUP).arguments(np.array([2, 0, 0, 1]))[2:] == ["0.0", "0.0", "1.0"]
@@ -175,3 +178,91 @@ def test_many_unused_variables_are_cut_short() -> None:
     with pytest.raises(InputError) as error:
         Command.parse("echo 1", space("[x]\ncount = 300\nlow = 0\nhigh = 1"))
     assert "never uses 'x0', 'x1', 'x2', 'x3', 'x4' and 295 more: write {x0}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "syntax"),
+    [
+        ("echo {a} {b} | tail -1", "|"),
+        ("echo {a} {b} |tail -1", "|"),
+        ("echo {a} {b} > out.txt", ">"),
+        ("echo {a} {b} 2>&1", ">"),
+        ("echo {a} {b} && echo 3", "&&"),
+        ("echo {a} {b} || echo 3", "||"),
+        ("echo {a} {b}; echo 3", ";"),
+        ("echo {a} {b} &", "&"),
+        ("echo {a} {b} < in.txt", "<"),
+        ("echo {a} {b} $(date)", "$("),
+        ('echo {a} {b} "$(date)"', "$("),
+        ("echo {a} {b} `date`", "a backtick"),
+    ],
+)
+def test_shell_syntax_is_refused_with_what_would_be_right(template: str, syntax: str) -> None:
+    with pytest.raises(InputError) as error:
+        Command.parse(template, AB)
+    assert str(error.value).startswith(f"{syntax} in the command is for a shell")
+    assert "sh -c" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments"),
+    [
+        ("echo {a:>8.3f} {b}", ["   0.500", "x y"]),
+        ("echo '| > && ; $(date) `date`' {a} {b}", ["| > && ; $(date) `date`", "0.5", "x y"]),
+        ('echo "a;b|c" {a} {b}', ["a;b|c", "0.5", "x y"]),
+        (r"echo \; \| {a} {b}", [";", "|", "0.5", "x y"]),
+        ("""sh -c 'echo "$@" | tail -1' sh {a} {b}""", ["-c", 'echo "$@" | tail -1', "sh", "0.5", "x y"]),
+        ("echo '\"' {a} {b} \"'\"", ['"', "0.5", "x y", "'"]),
+    ],
+)
+def test_what_only_looks_like_it_is_not(template: str, arguments: list[str]) -> None:
+    assert Command.parse(template, AB).arguments(np.array([0.5, 0]))[1:] == arguments
+
+
+def test_a_shell_of_the_users_gets_values_as_arguments() -> None:
+    made = Command.parse("""sh -c 'printf "%s\\n" "$@" | tail -1' sh {b} {a}""", AB)
+    assert [made(np.array([0.25, choice])) for choice in range(4)] == [0.25] * 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_much_output_takes_neither_memory_nor_time(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "block = b'12345 is not it\\n' * 4096\n"
+        "for _ in range(3200):\n"
+        "    sys.stdout.buffer.write(block)\n"
+        "    sys.stderr.buffer.write(block[:4096])\n"
+        "print('value 2.5 after')\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    made = Command.parse(f"{sys.executable} {program} {{a}} {{b}}", AB, 60)
+    assert made(np.array([0.5, 0])) == 2.5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000, "kilobytes"
+
+
+def test_a_number_that_is_cut_is_no_number() -> None:
+    output = "12345678 " + "x" * (command.TAIL - 5)
+    data = bytearray(output.encode())
+    with pytest.raises(EvaluationFailed, match="printed no number"):
+        last_number(command._text_of(data))
+    assert last_number(command._text_of(bytearray(b"7" * 30 + b" 4 " + b"x" * (command.TAIL - 10)))) == 4.0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_a_program_that_leaves_its_session_cannot_stretch_the_time_out() -> None:
+    code = "import os, time; os.fork() or (os.setsid(), time.sleep(20)); time.sleep(20)"
+    started = time.monotonic()
+    with pytest.raises(EvaluationFailed, match=r"stopped after 0\.5 seconds"):
+        python(code, timeout=0.5)(np.array([0.5, 0]))
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_a_program_that_ends_while_its_output_stays_open_is_stopped_in_time() -> None:
+    code = "import os, time; print(3, flush=True); os.fork() or (os.setsid(), time.sleep(20))"
+    started = time.monotonic()
+    with pytest.raises(EvaluationFailed, match=r"stopped after 0\.5 seconds"):
+        python(code, timeout=0.5)(np.array([0.5, 0]))
+    assert time.monotonic() - started < 10

@@ -99,9 +99,9 @@ def test_a_run_goes_on_after_failures_and_records_them(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("mine.py", "names no function: write path/to/file.py:function"),
+        ("mine.py", "names no function: write path/to/file.py:function or package.module:function"),
         ("mine.py:", "names no function"),
-        ("mine.txt:half", "names no function"),
+        ("mine.txt:half", "there is no module"),
         ("other.py:half", "there is no file"),
         ("mine.py:quarter", "has no function 'quarter': it has half, raises, leaves"),
         ("mine.py:LIMIT", "'LIMIT' in .* is no function but 3"),

@@ -10,7 +10,7 @@ import pytest
 from mctsvs import Optimizer
 from mctsvs.common import Array, InputError
 from mctsvs.history import History
-from mctsvs.select.lasso import Lasso
+from mctsvs.select.lasso import Lasso, LassoOptions
 from mctsvs.testing import MIXED, mixed_objective
 
 pytest.importorskip("sklearn")
@@ -28,7 +28,7 @@ def test_linear_effects_are_found(alpha: float | None) -> None:
     rng = np.random.default_rng(0)
     X = rng.random((80, 200))
     y = 3.0 * X[:, 5] - 2.0 * X[:, 77] + X[:, 150] + 0.1 * rng.standard_normal(80)
-    selector = Lasso(200, d=3, alpha=alpha)
+    selector = Lasso(200, LassoOptions(d=3, alpha=alpha))
     assert selector.next(history_of(X, y), np.arange(200), rng).tolist() == [5, 77, 150]
     assert selector.iteration == 1
 
@@ -39,7 +39,7 @@ def test_coordinates_of_a_category_are_summed() -> None:
     X = rng.random((100, 5))
     y = 2.0 * X[:, 0] + 1.5 * X[:, 3] - 1.5 * X[:, 4]
     owner = np.array([0, 1, 2, 3, 3])
-    assert Lasso(4, d=1, alpha=1e-3).next(history_of(X, y), owner, rng).tolist() == [3]
+    assert Lasso(4, LassoOptions(d=1, alpha=1e-3)).next(history_of(X, y), owner, rng).tolist() == [3]
 
 
 @pytest.mark.parametrize("rows", [0, 3, 40])
@@ -47,7 +47,7 @@ def test_without_evidence_the_choice_is_random_and_complete(rows: int) -> None:
     """No points, too few of them, or a constant objective."""
     rng = np.random.default_rng(0)
     history = history_of(rng.random((rows, 50)), np.ones(rows))
-    selector = Lasso(50, d=10)
+    selector = Lasso(50, LassoOptions(d=10))
     drawn = [selector.next(history, np.arange(50), rng) for _ in range(60)]
     assert all(len(set(v.tolist())) == 10 for v in drawn)
     # a variable is missed 60 times with probability 0.8^60 = 1.5e-6
@@ -58,7 +58,7 @@ def test_zero_coefficients_are_filled_at_random() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((60, 30))
     history = history_of(X, X[:, 4])
-    selector = Lasso(30, d=6, alpha=0.2)  # leaves the one coefficient
+    selector = Lasso(30, LassoOptions(d=6, alpha=0.2))  # leaves the one coefficient
     drawn = [selector.next(history, np.arange(30), rng) for _ in range(20)]
     assert all(4 in v and len(v) == 6 for v in drawn)
     assert len({tuple(v.tolist()) for v in drawn}) > 10
@@ -67,7 +67,7 @@ def test_zero_coefficients_are_filled_at_random() -> None:
 def test_constant_columns_do_no_harm() -> None:
     rng = np.random.default_rng(0)
     X = np.full((20, 6), 0.5)
-    assert len(Lasso(6, d=2).next(history_of(X, rng.random(20)), np.arange(6), rng)) == 2
+    assert len(Lasso(6, LassoOptions(d=2)).next(history_of(X, rng.random(20)), np.arange(6), rng)) == 2
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_constant_columns_do_no_harm() -> None:
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        Lasso(10, **options)
+        LassoOptions(**options)
 
 
 def test_hundred_evaluations_in_a_mixed_space() -> None:

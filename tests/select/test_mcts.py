@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from mctsvs.common import InputError
 from mctsvs.history import History
-from mctsvs.select.mcts import MCTS, random_halves
+from mctsvs.select.mcts import MCTS, TreeOptions, random_halves
 
 # the tree learns from what it is told in `observe`; it looks neither at points nor at coordinates
 NOTHING, EVERY = History(0), np.arange(0)
 
 
 def test_initial_design_is_subsets_and_their_complements() -> None:
-    selector = MCTS(50, subset_batches=3, samples=4)
+    selector = MCTS(50, TreeOptions(subset_batches=3, samples=4))
     design = selector.initial(None, np.random.default_rng(0))
     assert [n for _, n in design] == [4] * 6
     for (subset, _), (complement, _) in zip(design[::2], design[1::2], strict=True):
@@ -23,27 +25,29 @@ def test_initial_design_is_subsets_and_their_complements() -> None:
 
 def test_each_iteration_moves_subsets_and_complements_of_one_leaf() -> None:
     rng = np.random.default_rng(3)
-    selector = MCTS(40)
+    selector = MCTS(40, TreeOptions())
     for subset, n in selector.initial(None, rng):
         for _ in range(n):
             selector.observe(subset, float(rng.random()))
     for iteration in range(1, 30):
         subsets = []
-        for _ in range(2 * selector.subset_batches):
+        for _ in range(2 * selector.options.subset_batches):
             subsets.append(selector.next(NOTHING, EVERY, rng))
             assert selector.iteration == iteration
             selector.observe(subsets[-1], float(rng.random()))
-        leaf = sorted(selector.path[-1].variables)
+        assert selector.search is not None
+        assert selector.turns is not None
+        chosen = selector.search.path(selector.turns)[-1]
+        leaf = sorted(chosen.variables)
         assert sorted(np.concatenate(subsets[:2])) == leaf == sorted(np.concatenate(subsets[2:]))
-        before = selector.path[-1]
-        assert before.is_leaf
+        assert chosen.is_leaf
         if len(leaf) == 1:
             break
 
 
 def test_leaves_are_split_only_above_the_split_size() -> None:
     rng = np.random.default_rng(0)
-    selector = MCTS(30, split_size=10, bad_limit=10**6)
+    selector = MCTS(30, TreeOptions(split_size=10, bad_limit=10**6))
     for subset, _ in selector.initial(None, rng):
         selector.observe(subset, float(rng.random()))
     for _ in range(200):
@@ -57,7 +61,7 @@ def test_leaves_are_split_only_above_the_split_size() -> None:
 @pytest.mark.parametrize(("variant", "longest"), [("text", 6), ("authors-program", 5)])
 def test_a_bad_tree_is_made_anew(variant: str, longest: int) -> None:
     rng = np.random.default_rng(0)
-    selector = MCTS(64, variant=variant, cp=1e9)  # explores: many right turns
+    selector = MCTS(64, TreeOptions(variant=variant, cp=1e9))  # explores: many right turns
     for subset, _ in selector.initial(None, rng):
         selector.observe(subset, float(rng.random()))
     restarts, bad = 0, []
@@ -74,11 +78,11 @@ def test_a_bad_tree_is_made_anew(variant: str, longest: int) -> None:
 
 def test_default_exploration_follows_the_spread_of_values() -> None:
     rng = np.random.default_rng(0)
-    selector = MCTS(20)
+    selector = MCTS(20, TreeOptions())
     for subset, n in selector.initial(None, rng):
         for _ in range(n):
             selector.observe(subset, float(rng.normal(scale=50)))
-    assert 5 < 0.2 * selector.information.spread < 20
+    assert 5 < 0.2 * selector.information.deviation < 20
 
 
 def test_random_halves() -> None:
@@ -100,6 +104,6 @@ def test_random_halves() -> None:
         ({"variant": "paper"}, "'paper'"),
     ],
 )
-def test_bad_options(options: dict[str, float], words: str) -> None:
+def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        MCTS(10, **options)  # type: ignore[arg-type]
+        TreeOptions(**options)

@@ -10,7 +10,7 @@ import pytest
 from mctsvs import Optimizer, testing
 from mctsvs.common import InputError
 from mctsvs.history import History
-from mctsvs.solve.saas import SparseMap
+from mctsvs.solve.saas import SparseMap, SparseMapOptions
 from mctsvs.solve.subspace import Subspace
 from mctsvs.testing import MIXED, mixed_objective
 
@@ -20,7 +20,7 @@ def test_variables_that_matter_have_the_shortest_lengthscales() -> None:
     history = History(100)
     for x in rng.random((60, 100)):
         history.add(x, float(np.sin(5.0 * x[17]) + 2.0 * (x[64] - 0.3) ** 2))
-    solver = SparseMap()
+    solver = SparseMap(SparseMapOptions())
     points = solver.propose(2, Subspace(history, np.arange(100), np.empty((0, 100))), rng)
     assert points.shape == (2, 100)
     assert ((points >= 0.0) & (points <= 1.0)).all()
@@ -44,7 +44,7 @@ def test_other_options_conform(check: Any, options: dict[str, Any]) -> None:
         ({"average": "mean"}, "unknown average 'mean'"),
         ({"weights": "equal"}, "unknown weights 'equal'"),
         ({"taus": []}, r"taus=\[\]"),
-        ({"taus": [0.1, 0.0]}, r"taus=\[0.1, 0.0\]"),
+        ({"taus": [0.1, 0.0]}, "taus=0.0"),
         ({"fit_points": 0}, "fit_points=0"),
         ({"refit_growth": 0.5}, "refit_growth=0.5"),
         ({"fit_iterations": 0}, "fit_iterations=0"),
@@ -52,7 +52,7 @@ def test_other_options_conform(check: Any, options: dict[str, Any]) -> None:
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        SparseMap(**options)
+        SparseMapOptions(**options)
 
 
 def test_more_points_than_a_posterior_takes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_more_points_than_a_posterior_takes(monkeypatch: pytest.MonkeyPatch) -> 
     history = History(3)
     for x in rng.random((60, 3)):
         history.add(x, float(-((x - 0.4) ** 2).sum()))
-    solver = SparseMap(fit_points=30)
+    solver = SparseMap(SparseMapOptions(fit_points=30))
     (point,) = solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3))), rng)
     assert np.linalg.norm(point - 0.4) < 0.15
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from mctsvs import Optimizer, testing
+from mctsvs.gp.trust_region import FIRST_LENGTH, LONGEST, SHORTEST
 from mctsvs.history import History
 from mctsvs.solve.subspace import Subspace
-from mctsvs.solve.turbo import FIRST_LENGTH, LONGEST, SHORTEST, Region, TuRBO
+from mctsvs.solve.turbo import Region, RegionOptions, TuRBO, TuRBOOptions
 
 
 def subspace(history: History) -> Subspace:
@@ -19,17 +20,19 @@ def subspace(history: History) -> Subspace:
 
 
 def test_a_region_doubles_after_successes_and_halves_after_failures() -> None:
-    region = Region(best=0.0)
-    for value in (1.0, 2.0, 3.0):
-        region.learn(np.array([value]), 1.0, patience=5, needed=3)
+    region, options = Region(best=0.0), RegionOptions(patience=5)
+    y = np.array([1.0, 2.0, 3.0, 2.0, 2.5, 2.9, 1.0, 0.0, 3.0005])
+    for row in range(3):
+        region.learn(np.array([row]), y, options, d=2)
     assert (region.length, region.successes) == (LONGEST, 0)
-    region.learn(np.array([2.0, 2.5, 2.9, 1.0, 0.0]), 1.0, patience=5, needed=3)
+    region.learn(np.arange(3, 8), y, options, d=2)
     assert region.length == LONGEST / 2
     assert region.best == 3.0
-    region.learn(np.array([3.0005]), 1.0, patience=5, needed=3)  # below a thousandth of the spread
+    region.learn(np.array([8]), y, options, d=2)  # below a thousandth of the spread
     assert (region.successes, region.failures) == (0, 1)
-    region.learn(np.array([]), 1.0, patience=5, needed=3)
+    region.learn(np.array([], dtype=np.intp), y, options, d=2)
     assert region.failures == 1
+    assert region.rows.tolist() == list(range(9))
 
 
 def test_a_region_too_small_starts_anew_with_points_of_its_own() -> None:
@@ -37,12 +40,12 @@ def test_a_region_too_small_starts_anew_with_points_of_its_own() -> None:
     history = History(3)
     for x in rng.random((20, 3)):
         history.add(x, float(-x.sum()))
-    solver = TuRBO(start_points=7)
+    solver = TuRBO(TuRBOOptions(start_points=7))
     solver.propose(4, subspace(history), rng)
     solver.regions[0].length = SHORTEST / 2
     solver.propose(4, subspace(history), rng)
     assert solver.regions[0].length == FIRST_LENGTH
-    assert solver.regions[0].rows == []
+    assert solver.regions[0].rows.tolist() == []
     assert len(solver.regions[0].design) == 3  # four of the seven were handed out
 
 
@@ -50,7 +53,7 @@ def test_candidates_move_a_few_coordinates_and_stay_in_the_box() -> None:
     rng = np.random.default_rng(0)
     centre = rng.random(200)
     low, high = np.clip(centre - 0.1, 0, 1), np.clip(centre + 0.1, 0, 1)
-    points = TuRBO(candidates=500)._candidates(low, high, centre, rng)
+    points = TuRBO(TuRBOOptions(candidates=500))._candidates(low, high, centre, rng)
     moved = (points != centre).sum(axis=1)
     assert ((points >= low) & (points <= high)).all()
     assert moved.min() >= 1
@@ -71,6 +74,19 @@ def test_regions_keep_their_own_points() -> None:
     assert min(len(region.rows) for region in regions) >= 4
     assert opt.best.value is not None
     assert opt.best.value < 0.02
+
+
+def test_a_point_belongs_to_the_region_that_proposed_it_wherever_it_was_moved() -> None:
+    rng = np.random.default_rng(0)
+    history = History(3)
+    solver = TuRBO(TuRBOOptions(regions=2, start_points=2))
+    assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=10), rng)) == 4
+    assert solver.handed == {10: 0, 11: 0, 12: 1, 13: 1}
+    for ticket in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
+        history.add(np.full(3, 0.5), 1.0, ticket)
+    solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=14), rng)
+    assert [region.rows.tolist() for region in solver.regions] == [[1, 2], [0]]
+    assert set(solver.handed) == {11, 12, 14}
 
 
 @pytest.mark.parametrize("method", ["turbo", "turbo-m", "mcts-vs-turbo", "dropout-turbo", "lasso-turbo", "bo-dsp"])
@@ -95,4 +111,4 @@ def test_hundred_evaluations(method: str) -> None:
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        TuRBO(**options)
+        TuRBOOptions(**options)

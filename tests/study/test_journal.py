@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from mctsvs import Study, StudyError
-from mctsvs.study import codec, journal
+from mctsvs.study import codec, formats, journal
 from mctsvs.study.journal import Journal
 from mctsvs.study.salvage import salvage
 
@@ -131,7 +131,7 @@ def test_damage_is_a_sentence_or_does_not_matter(kind: str, whole: Path, tmp_pat
     assert all("\n" not in sentence and ".db'" in sentence for sentence in refused)
 
 
-def test_every_entry_is_covered_by_its_checksum(whole: Path, tmp_path: Path) -> None:
+def test_every_event_is_covered_by_its_checksum(whole: Path, tmp_path: Path) -> None:
     """Changes that SQLite itself cannot notice."""
     for i, change in enumerate(
         (
@@ -199,52 +199,75 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
-def test_a_newer_format_is_refused_and_an_older_one_brought_up_to_date(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newer_format_is_refused(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     shutil.copy(whole, path)
-    with Study(whole, readonly=True) as study:  # before a newer version could bring it up to date as well
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {formats.VERSION + 1}")
+    connection.close()
+    for readonly in (True, False):
+        with pytest.raises(StudyError, match="install a newer mctsvs"):
+            Study(path, readonly=readonly)
+
+
+@pytest.mark.filterwarnings("ignore:this machine computes other points")
+def test_a_file_of_the_first_format_is_read_and_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file written by that version, and the table that it wrote of it."""
+    old, path = Path(__file__).parent / "data" / "version1.db", tmp_path / "s.db"
+    shutil.copy(old, path)
+    with Study(path, readonly=True) as study:
         expected = picture(study)
-    monkeypatch.setattr(journal, "VERSION", journal.VERSION + 1)
-
-    def migration(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE extra (id)")
-
-    def broken(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE extra (id)")
-        raise sqlite3.OperationalError("database or disk is full")
-
-    with pytest.raises(StudyError, match="open it once for writing"):
-        Study(path, readonly=True)
-    monkeypatch.setattr(journal, "MIGRATIONS", {journal.VERSION: broken})
-    with pytest.raises(StudyError, match="disk is full"):
-        Study(path)
-    monkeypatch.setattr(journal, "MIGRATIONS", {journal.VERSION: migration})
+        study.export(tmp_path / "trials.csv")
+    assert (tmp_path / "trials.csv").read_text() == old.with_suffix(".csv").read_text()
+    assert path.read_bytes() == old.read_bytes(), "reading has changed it"
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "JOURNAL", {2: "CREATE TABLE nonsense"})
+        with pytest.raises(StudyError, match="incomplete"):
+            Study(path)
+    with Study(path, readonly=True) as study:
+        assert picture(study) == expected, "half of it was done"
     with Study(path) as study:
         assert picture(study) == expected
+        assert study.notes == {"machine": {"cores": 2}}
+        assert study.results == {25: (0.5, "early")}
+        tickets = [event.ticket for event in study._ledger.journal.events() if event.kind == "ask"]
+        assert tickets == [-1, *range(22)], "proposals are numbered from 0, and the user's point is none"
+        (enqueued,) = study.ask()
+        assert (enqueued.source, enqueued.params["layers"]) == ("enqueued", 3)
+    with Study(path, readonly=True) as study:
+        assert picture(study)[:26] == expected
+
+
+def test_a_damaged_file_of_the_first_format_can_be_saved(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    shutil.copy(Path(__file__).parent / "data" / "version1.db", path)
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (journal.VERSION,)
-    assert connection.execute("SELECT count(*) FROM extra").fetchone() == (0,)
+    connection.execute("UPDATE journal SET value = 0 WHERE kind = 'tell' AND number = 5")
+    connection.commit()
     connection.close()
-    monkeypatch.undo()
-    with pytest.raises(StudyError, match="install a newer mctsvs"):
-        Study(path)
+    for readonly in (True, False):
+        with pytest.raises(StudyError, match="damaged"):
+            Study(path, readonly=readonly)
+    assert salvage(path, tmp_path / "saved.db") == 5
+    with Study(tmp_path / "saved.db", readonly=True) as study:
+        assert study.evaluated == 5
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX, method="mcts-vs-rs", seed=0) as study:
         study.optimize(objective, 10)
-        pages = study._journal.connection.execute("PRAGMA page_count").fetchone()[0]
-        study._journal.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        pages = study._ledger.journal.connection.execute("PRAGMA page_count").fetchone()[0]
+        study._ledger.journal.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
         with pytest.raises(StudyError, match="the disk is full"):
             study.optimize(objective, 1000)
         done = study.evaluated
         assert 10 <= done < 1000
         with Study(path, readonly=True) as reader:
             assert reader.evaluated == done
-        study._journal.connection.execute("PRAGMA max_page_count = 1000000")  # room was made
+        study._ledger.journal.connection.execute("PRAGMA max_page_count = 1000000")  # room was made
         study.optimize(objective, 150)
         assert study.evaluated == 150
         after = picture(study)
@@ -256,10 +279,12 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_file_that_became_read_only_is_one_sentence(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, method="mcts-vs-rs") as study:
         study.optimize(objective, 10)
-        study._journal.connection.execute("PRAGMA query_only = ON")  # SQLite then says what it says of such a file
+        study._ledger.journal.connection.execute(
+            "PRAGMA query_only = ON"
+        )  # SQLite then says what it says of such a file
         with pytest.raises(StudyError, match="is read-only"):
             study.optimize(objective, 20)
-        study._journal.connection.execute("PRAGMA query_only = OFF")
+        study._ledger.journal.connection.execute("PRAGMA query_only = OFF")
         study.optimize(objective, 20)
         assert study.evaluated == 20
 
@@ -281,13 +306,13 @@ def test_a_read_only_file_can_be_read(whole: Path, tmp_path: Path) -> None:
         folder.chmod(0o755)
 
 
-def test_entries_written_by_one_are_read_by_another_while_it_writes(tmp_path: Path) -> None:
+def test_events_written_by_one_are_read_by_another_while_it_writes(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX, method="mcts-vs-rs") as study:
         for n in range(1, 6):
             study.optimize(objective, 3 * n)
             reader = Journal(path, readonly=True)
-            kinds = [entry.kind for entry in reader.entries()]
+            kinds = [event.kind for event in reader.events()]
             reader.close()
             assert (kinds.count("ask"), kinds.count("tell")) == (3 * n, 3 * n)
 

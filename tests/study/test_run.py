@@ -150,7 +150,7 @@ def test_batches_give_the_same_run_whatever_the_order_of_completion(tmp_path: Pa
     with begin(tmp_path, "backwards", method="mcts-vs-bo") as study:
         study.optimize(objective, 40, executor=Backwards())
         runs.append(points(study))
-        kinds = [entry.kind for entry in study._journal.entries()]
+        kinds = [event.kind for event in study._ledger.journal.events()]
         assert "result" in kinds, "values that came early are stored at once"
     assert all(run == runs[0] for run in runs)
 
@@ -191,8 +191,8 @@ def test_free_workers_get_points_at_once(kind: str, tmp_path: Path) -> None:
         assert sorted(told) == list(range(40)), "a trial was lost or counted twice"
         assert (study.evaluated, len(study.trials), study.pending) == (40, 40, [])
     with begin(tmp_path) as study:
-        entries = [entry for entry in study._journal.entries() if entry.kind == "tell"]
-        assert [entry.number for entry in entries] == told, "the journal keeps the order of telling"
+        events = [event for event in study._ledger.journal.events() if event.kind == "tell"]
+        assert [event.number for event in events] == told, "the journal keeps the order of telling"
 
 
 def test_a_time_out_ends_the_evaluation_and_its_process(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_function_that_cannot_be_sent_is_one_sentence(tmp_path: Path) -> None:
     ("f", "arguments", "words"),
     [
         (3, {}, "the objective 3 is not a function"),
-        (objective, {"budget": 0}, "budget of 0"),
+        (objective, {"budget": 0}, "budget=0"),
         (objective, {"workers": 0}, "workers=0"),
         (objective, {"timeout": -1}, "timeout=-1"),
         (objective, {"timeout": "soon"}, "timeout='soon'"),

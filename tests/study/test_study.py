@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial
+from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
 from mctsvs.common import Array
 from mctsvs.methods import METHODS, missing
-from mctsvs.study import codec, journal
-from mctsvs.study import study as module
+from mctsvs.study import codec, formats, journal
+from mctsvs.study import ledger as module
 
 BOX = [(-3.0, 5.0)] * 12
 MIXED: dict[str, Any] = {
@@ -47,10 +47,11 @@ def picture(trials: list[Trial]) -> list[tuple[Any, ...]]:
 
 def drop(study: Study) -> None:
     """What a killed process leaves: nothing is saved or tidied."""
-    study._journal.connection.close()
-    assert study._lock is not None
-    study._lock.release()
-    study._lock, study._thinking = None, 0.0
+    ledger = study._ledger
+    ledger.journal.connection.close()
+    assert ledger.lock is not None
+    ledger.lock.release()
+    ledger._ended = "killed"
 
 
 # the method's memory is stored after every ask; never, so that all is repeated; and as by default
@@ -120,9 +121,9 @@ def test_the_default_method_resumes_in_all_its_phases(
             value = None if i % 13 == 6 else float((x[3] - 0.2) ** 2 + (x[17] - 0.6) ** 2)
             opt.tell(int(number), value)
             study.tell(int(number), value)
-        phases.add(opt._engine.state()["phase"])
+        phases.add(opt._engine.state()["phase"]["name"])
         assert picture(study.trials) == picture(opt.trials)
-    assert {"design", "probe", "tests", "found"} <= phases
+    assert {"Design", "Probe", "Tests", "OptimiseFound"} <= phases
     drop(study)
     study = Study(path)
     assert picture(study.ask(3)) == picture(opt.ask(3))
@@ -416,7 +417,7 @@ def test_an_error_between_the_method_and_the_journal_does_no_harm(
         for i in range(30):
             if i % 5 == 0:  # Ctrl-C when the method has decided and nothing is stored
                 with monkeypatch.context() as patch:
-                    patch.setattr(study._journal, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+                    patch.setattr(study._ledger.journal, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
                     with pytest.raises(KeyboardInterrupt):
                         study.ask(2)
             (trial,), (other,) = study.ask(), expected.ask()
@@ -429,10 +430,11 @@ def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
     opt = Optimizer(BOX, seed=4)
     with Study(tmp_path / "s.db", BOX, seed=4) as study:
         study.optimize(objective, 20)
-        study._journal.append([], codec.pack({"format": "of the future"}))
+        study._ledger.journal.append([], codec.pack({"format": "of the future"}))
     with Study(tmp_path / "s.db") as study:
         study.optimize(objective, 25)
-        for _ in range(25):
+        for budget in [20] * 20 + [25] * 5:
+            opt.plan(budget)
             (trial,) = opt.ask()
             opt.tell(trial, objective(trial.x))
         assert picture(study.trials) == picture(opt.trials)
@@ -517,7 +519,7 @@ def test_another_machines_arithmetic_is_noticed_and_the_journal_is_right(tmp_pat
     study = Study(path, BOX, method="mcts-vs-rs", seed=0)
     module.LEAST_THINKING, before = math.inf, module.LEAST_THINKING
     try:
-        study._price = 1.0  # no memory is stored
+        study._ledger._price = 1.0  # no memory is stored
         for _ in range(5):
             study.tell(study.ask()[0], 1.0)
     finally:
@@ -547,4 +549,32 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     connection.close()
     assert values == [(t.number, t.value) for t in study.trials]
     assert np.array_equal(np.frombuffer(point, "<f8"), study.trials[3].unit)
-    assert version == journal.VERSION
+    assert version == formats.VERSION
+
+
+DEAR = ("saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo")  # each takes long to think of a point
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_study_takes_the_points_that_minimize_takes(method: str, tmp_path: Path) -> None:
+    """Also where it is stopped and resumed; a larger budget later is fine."""
+    absent = missing(METHODS[method])
+    if absent and "CI" not in os.environ:
+        pytest.skip(f"{', '.join(absent)} not installed")
+    budget = 12 if method in DEAR else 24
+    expected: list[Any] = []
+    minimize(lambda x: expected.append(x) or objective(x), BOX, budget=budget, method=method, seed=3)  # type: ignore[func-returns-value]
+    path = tmp_path / "s.db"
+    with Study(path, BOX, method=method, seed=3) as study:
+        study.optimize(objective, budget, callback=lambda study, trial: trial.number == 9)
+        assert study.evaluated == 10
+    with Study(path) as study:
+        study.optimize(objective, budget)
+        assert [t.x.tobytes() for t in study.trials] == [x.tobytes() for x in expected]
+        assert study.optimizer.budget == budget
+        study.optimize(objective, 10)
+        assert study.optimizer.budget == budget, "nothing was to be done"
+        study.optimize(objective, budget + 2)
+        assert (study.evaluated, study.optimizer.budget) == (budget + 2, budget + 2)
+        plans = [event.number for event in study._ledger.journal.events() if event.kind == "plan"]
+        assert plans == [budget, budget + 2]

@@ -16,79 +16,94 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
-from mctsvs.engines import Observation
-from mctsvs.engines.base import latin_hypercube
-from mctsvs.engines.embedding import EmbeddingEngine, whole_number
+from mctsvs.common import Array, Indices, check_count
+from mctsvs.engine import Observation, latin_hypercube
+from mctsvs.engines.design import DesignOptions
+from mctsvs.engines.embedding import EmbeddingEngine
 from mctsvs.engines.sketch import Sketch
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
-from mctsvs.gp.model import Model
+from mctsvs.gp.model import Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.propose import propose_greedily
 from mctsvs.gp.search import SurfaceLike, maximise
+from mctsvs.gp.trust_region import FIRST_LENGTH, SHORTEST, TrustRegion
 from mctsvs.history import History
+from mctsvs.options import option
 
-ACQUISITIONS = ("log-ei", "thompson")
-FIRST_LENGTH, SHORTEST, LONGEST = 0.8, 2.0**-7, 1.6
-SUCCESSES = 3  # in a row, before the region doubles
+UNPLANNED = 600  # evaluations the splits are made for where nobody has said how many there will be
 GAIN = 1e-5  # times the spread of the values: the least that counts as success
+# most bins do nothing: the wide prior lets the few that matter stand out, also while d is small
+SETTINGS = ModelSettings(prior="dimension-scaled", refit=Refit(1.05, after=50))
 
 
-def splits_and_start(D: int, new_bins: int) -> tuple[int, int]:
-    """k and d_0 of the module's docstring."""
-    k = round(math.log(D, new_bins + 1))
-    reached = (1 + np.arange(new_bins)) * (new_bins + 1) ** k
-    return k, min(D, 1 + int(np.argmin(np.abs(reached - D))))
-
-
-class BAxUS(EmbeddingEngine):
-    """Trust-region search in nested sparse embeddings of growing dimension.
-
-    budget            evaluations the schedule of splits is made for; going on beyond them is fine
-    target_dimension  d_0; default: the paper's rule
+@dataclass(frozen=True)
+class BAxUSOptions(DesignOptions):
+    """target_dimension  d_0; default: the paper's rule
     new_bins          b, bins added for each one that is split
     initial_points    Latin hypercube before the model takes over
     acquisition       "log-ei" or "thompson" (the paper's), both climbed inside the trust region
     """
 
-    options: ClassVar[tuple[str, ...]] = ("budget", "target_dimension", "new_bins", "initial_points", "acquisition")
+    target_dimension: int | None = option(None, least=1)
+    new_bins: int = option(3, least=1)
+    acquisition: str = option("log-ei", among=("log-ei", "thompson"))
 
-    def __init__(
-        self,
-        offsets: Indices,
-        rng: np.random.Generator,
-        *,
-        budget: int = 600,
-        target_dimension: int | None = None,
-        new_bins: int = 3,
-        initial_points: int = 10,
-        acquisition: str = "log-ei",
-    ) -> None:
-        D = int(offsets[-1])
-        self.budget, self.new_bins = whole_number("budget", budget, 1), whole_number("new_bins", new_bins, 1)
-        if acquisition not in ACQUISITIONS:
-            raise InputError(f"unknown acquisition {acquisition!r}: use one of {', '.join(ACQUISITIONS)}")
-        self.acquisition = acquisition
-        self.splits, self.start = splits_and_start(D, self.new_bins)
-        if target_dimension is not None:
-            self.start = whole_number("target_dimension", target_dimension, 1, D)
-            self.splits = max(0, round(math.log(D / self.start, self.new_bins + 1)))
-        super().__init__(offsets, rng, self.start, initial_points)
-        self.sketch = Sketch.balanced(D, self.start, rng)
-        self.design = latin_hypercube(self.initial_points, self.start, rng)
-        self.first = 0  # observations before this one belong to a search that ended
-        self._new_region()
 
-    def _new_region(self) -> None:
-        self.length, self.successes, self.failures = FIRST_LENGTH, 0, 0
-        self.model = self._model()
+@dataclass(frozen=True)
+class Schedule:
+    """The numbers of the module's docstring: D, b, d_0 and k."""
 
-    def _model(self) -> Model:
-        # most bins do nothing: the wide prior lets the few that matter stand out, also while d is small
-        return Model(prior="dimension-scaled", refit_growth=1.05)
+    D: int
+    new_bins: int
+    start: int
+    splits: int
+
+    @staticmethod
+    def of(D: int, new_bins: int, start: int | None = None) -> Schedule:
+        if start is not None:
+            return Schedule(D, new_bins, start, max(0, round(math.log(D / start, new_bins + 1))))
+        splits = round(math.log(D, new_bins + 1))
+        reached = (1 + np.arange(new_bins)) * (new_bins + 1) ** splits
+        return Schedule(D, new_bins, min(D, 1 + int(np.argmin(np.abs(reached - D)))), splits)
+
+    def patience(self, d: int, budget: int) -> int:
+        """Failures in a row before the region halves."""
+        if d >= self.D:
+            return d
+        b = self.new_bins
+        share: int = round(b * budget * d / (self.start * ((b + 1) ** (self.splits + 1) - 1)))
+        halvings = math.floor(math.log(SHORTEST / FIRST_LENGTH, 0.5))
+        return min(d, max(1, share // halvings))
+
+
+class BAxUS(EmbeddingEngine):
+    """Trust-region search in nested sparse embeddings of growing dimension; going on beyond the plan is fine."""
+
+    options_type: ClassVar[type[BAxUSOptions]] = BAxUSOptions
+    saved = ("sketch", "region", "model", "first", "budget")
+    options: BAxUSOptions
+    sketch: Sketch
+    region: TrustRegion
+    model: Model
+    first: int  # observations before this one belong to a search that ended
+    budget: int
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: BAxUSOptions) -> None:
+        D, d = int(offsets[-1]), options.target_dimension
+        start = None if d is None else check_count("target_dimension", d, most=D)
+        self.schedule = Schedule.of(D, options.new_bins, start)
+        super().__init__(offsets, rng, options, self.schedule.start)
+        self.sketch = Sketch.balanced(D, self.schedule.start, rng)
+        self.begin(latin_hypercube(options.initial_points, self.sketch.d, rng))
+        self.region, self.model, self.first, self.budget = TrustRegion(), Model(SETTINGS), 0, UNPLANNED
+
+    def plan(self, budget: int) -> None:
+        self.budget = budget
 
     def up(self, U: Array) -> Array:
         return self.sketch.up(U)
@@ -98,96 +113,53 @@ class BAxUS(EmbeddingEngine):
 
     @property
     def patience(self) -> int:
-        """Failures in a row before the region halves."""
-        b, d = self.new_bins, self.sketch.d
-        if d >= self.dimension:
-            return d
-        share: int = round(b * self.budget * d / (self.start * ((b + 1) ** (self.splits + 1) - 1)))
-        halvings = math.floor(math.log(SHORTEST / FIRST_LENGTH, 0.5))
-        return min(d, max(1, share // halvings))
+        return self.schedule.patience(self.sketch.d, self.budget)
 
     def search(self, n: int, waiting: Array) -> Array:
         X, y = self.low.X[self.first :], self.low.y[self.first :]
-        d = self.sketch.d
         if len(y) < 2:
-            return self.rng.random((n, d))
+            return self.rng.random((n, self.sketch.d))
         posterior = self.model.update(X, y)
-        lie, best = float(posterior.y.min()), float(posterior.y.max())
-        low, high = self._box(posterior, X[int(np.argmax(y))])
-        ranked = X[np.argsort(-y, kind="stable")[:3]]
-        posterior = _with_lies(posterior, self.avoided(waiting), lie)
-        incumbents = np.clip((ranked - low) / (high - low), 0.0, 1.0)
-        chosen: list[Array] = []
-        for _ in range(n):
-            surface: SurfaceLike
-            if self.acquisition == "thompson":
-                surface = posterior.sample_path(self.rng)
-            else:
-                surface = Surface(posterior, log_expected_improvement(best))
-            inside = maximise(_Rescaled(surface, low, high - low), incumbents, self.rng)
-            chosen.append(low + (high - low) * inside)
-            if len(chosen) < n:
-                posterior = _with_lies(posterior, chosen[-1][None], lie)
-        return np.array(chosen)
+        lie, acquisition = float(posterior.y.min()), log_expected_improvement(float(posterior.y.max()))
+        low, high = self.region.box(X[int(np.argmax(y))], posterior.theta[: self.sketch.d])
+        sides = np.maximum(high, low + 1e-9) - low
+        incumbents = np.clip((X[np.argsort(-y, kind="stable")[:3]] - low) / sides, 0.0, 1.0)
 
-    def _box(self, posterior: Posterior, centre: Array) -> tuple[Array, Array]:
-        """The trust region: volume L^d, its sides in the proportion of the lengthscales."""
-        logs = posterior.theta[: len(centre)]
-        sides = self.length * np.exp(np.clip(logs - logs.mean(), -3.0, 3.0))
-        low, high = np.maximum(centre - sides / 2.0, 0.0), np.minimum(centre + sides / 2.0, 1.0)
-        return low, np.maximum(high, low + 1e-9)
+        def find(posterior: Posterior, chosen: list[Array]) -> Array:
+            surface: SurfaceLike = Surface(posterior, acquisition)
+            if self.options.acquisition == "thompson":
+                surface = posterior.sample_path(self.rng)
+            return low + sides * maximise(_Rescaled(surface, low, sides), incumbents, self.rng)
+
+        return propose_greedily(n, posterior.with_lies(self.avoided(waiting), lie), lie, find)
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
             known = self.low.y[self.first :]
-            judged = observation.proposed and len(known) >= self.initial_points and np.isfinite(observation.y)
+            judged = len(known) >= self.options.initial_points and np.isfinite(observation.y)
             better = judged and observation.y > known.max() + GAIN * known.std()
             super().absorb([observation])
-            if judged:
-                self._learn(better)
-
-    def _learn(self, better: bool) -> None:
-        """Grow, shrink, or split after one more evaluation; design points are not judged."""
-        self.successes, self.failures = (self.successes + 1, 0) if better else (0, self.failures + 1)
-        if self.successes >= SUCCESSES:
-            self.length, self.successes = min(2.0 * self.length, LONGEST), 0
-        elif self.failures >= self.patience:
-            self.length, self.failures = self.length / 2.0, 0
-        if self.length < SHORTEST:
-            self._split()
+            if judged and not observation.foreign:
+                self.region.resize(success=bool(better), patience=self.patience)
+                if self.region.length < SHORTEST:
+                    self._split()
 
     def _split(self) -> None:
         if self.sketch.d < self.dimension:
-            self.sketch = self.sketch.split(self.new_bins + 1, self.rng)
+            self.sketch = self.sketch.split(self.options.new_bins + 1, self.rng)
             self._carry_over()
         else:  # nothing left to split: a fresh search of all dimensions
             self.first = len(self.low)
-            self.design = latin_hypercube(self.initial_points, self.sketch.d, self.rng)
-        self._new_region()
+            self.begin(latin_hypercube(self.options.initial_points, self.sketch.d, self.rng))
+        self.region, self.model = TrustRegion(), Model(SETTINGS)
 
     def _carry_over(self) -> None:
         """All observations in the new bins; points of the design not handed out yet are in the old ones."""
-        low = History(self.sketch.d)
-        for x, y in zip(self.history.X, self.history.y, strict=True):
-            low.add(self.sketch.down(x), float(y))
-        low.failures = [self.sketch.down(x) for x in self.history.failures]
-        self.low = low
+        history, self.low = self.history, History(self.sketch.d)
+        for x, y, ticket in zip(history.X, history.y, history.tickets, strict=True):
+            self.low.add(self.sketch.down(x), float(y), int(ticket))
+        self.low.failures = [self.sketch.down(x) for x in history.failures]
         self.design = np.empty((0, self.sketch.d))
-
-    def state(self) -> State:
-        return {
-            **super().state(),
-            "sketch": self.sketch.state(),
-            "region": [self.length, self.successes, self.failures, self.first],
-            "model": self.model.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.sketch = Sketch.restore(state["sketch"])
-        self.length, self.successes, self.failures, self.first = state["region"]
-        self.model = self._model()
-        self.model.restore(state["model"], self.low.X[self.first :], self.low.y[self.first :])
 
 
 class _Rescaled:
@@ -202,7 +174,3 @@ class _Rescaled:
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
         value, gradient = self.surface.value_and_gradient(self.low + self.sides * Z)
         return value, gradient * self.sides
-
-
-def _with_lies(posterior: Posterior, points: Array, lie: float) -> Posterior:
-    return posterior.extended(points, np.append(posterior.y, np.full(len(points), lie)))

@@ -20,14 +20,32 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
-from mctsvs.engines import Observation, Proposal
-from mctsvs.engines.base import HistoryEngine
+from mctsvs.common import Array, Indices, State
+from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal
+from mctsvs.options import Options, option
 
 COVARIANCES = ("auto", "full", "diagonal")
 FULL_LIMIT = 1000  # coordinates; a full matrix of 100,000 would take 75 GiB
 CONVERGED = 1e-9  # standard deviation, in widths of the box, below which a run has nothing left to find
 FLAT = 0.75  # share of a generation with one value that makes it flat
+
+
+@dataclass(frozen=True)
+class EvolutionOptions(Options):
+    """population  values that make a generation (the paper's 20); doubled at each restart, which follows convergence
+    sigma       first standard deviation in widths of the box; the search starts at the centre. pycma keeps it at most a
+                third, so the paper's 0.8 (Hartmann, width 1) and 10 (Levy, width 20) both mean that third here.
+    covariance  full: learns how variables go together, D^2 numbers; diagonal: one step size per variable, D numbers;
+                auto: full up to 1,000 coordinates, diagonal beyond
+    """
+
+    population: int = option(20, least=4)
+    sigma: float = option(0.1, above=0, most=1)
+    covariance: str = option("auto", among=COVARIANCES)
+
+    def diagonal(self, dimension: int) -> bool:
+        # a full matrix of one number has no axes to learn
+        return self.covariance == "diagonal" or (self.covariance == "auto" and dimension > FULL_LIMIT) or dimension == 1
 
 
 @contextmanager
@@ -46,9 +64,6 @@ class Generation:
     members: list[int]  # numbers of the points told
     values: list[float]  # theirs; NaN for a failure
 
-    def state(self) -> State:
-        return {"drawn": self.drawn, "members": list(self.members), "values": list(self.values)}
-
 
 class Strategy:
     """pycma's object with a generator of its own, from a seed and a list of updates: the same ones, the same points.
@@ -57,14 +72,12 @@ class Strategy:
     only the values told. Its `stop` is not used: it reads a file of signals, and compares values with constants.
     """
 
-    def __init__(self, dimension: int, seed: int, population: int, sigma: float, diagonal: bool) -> None:
-        self.dimension, self.sigma, self.diagonal = dimension, sigma, diagonal
-        self.population = population
+    def __init__(self, dimension: int, seed: int, options: EvolutionOptions) -> None:
+        self.dimension, self.options = dimension, options
+        self.population = options.population
         self.rng = np.random.default_rng(seed)
         self.drawn = 0
         self.run = 0  # restarts so far
-        self.points: dict[int, tuple[int, int, Array]] = {}  # number -> run, generation, point not yet used
-        self.waiting: list[int] = []  # those without a value
         self._start(np.full(dimension, 0.5))
 
     def _start(self, centre: Array) -> None:
@@ -74,7 +87,7 @@ class Strategy:
             options = {
                 "bounds": [0.0, 1.0],  # by a smooth transformation of the coordinates near the bounds
                 "popsize": self.population,
-                "CMA_diagonal": self.diagonal,
+                "CMA_diagonal": self.options.diagonal(self.dimension),
                 # pycma's choice beyond 300 coordinates needs two particular points first in every generation,
                 # which nobody can promise when values come in any order
                 "AdaptSigma": cma.sigma_adaptation.CMAAdaptSigmaCSA,
@@ -82,43 +95,42 @@ class Strategy:
                 "seed": np.nan,  # leaves numpy's module-level generator alone
                 "verbose": -9,
             }
-            self.inner: Any = cma.CMAEvolutionStrategy(centre, self.sigma, options)
+            self.inner: Any = cma.CMAEvolutionStrategy(centre, self.options.sigma, options)
         self.generation, self.flat = 0, 0
+        self.asked = False  # since the last update
+        self.points: dict[int, tuple[int, Array]] = {}  # number -> generation, point of this run not yet used
 
     def draw(self) -> Array:
-        with quiet():
-            (x,) = self.inner.ask(1)
-        self.points[self.drawn] = (self.run, self.generation, x)
-        self.waiting.append(self.drawn)
+        x = self._ask()
+        self.points[self.drawn] = (self.generation, x)
         self.drawn += 1
         point: Array = np.clip(x, 0.0, 1.0)
         return point
 
-    def claim(self, x: Array) -> int | None:
-        """Number of the point drawn that became x; None if it was drawn before a restart, or never.
+    def draw_until(self, drawn: int) -> None:
+        while self.drawn < drawn:
+            self.draw()
 
-        Integers and categories move a point before it is evaluated, so the nearest one waiting is taken.
-        """
-        if not self.waiting:
-            return None
-        number = min(self.waiting, key=lambda i: float(((self.points[i][2] - x) ** 2).sum()))
-        self.waiting.remove(number)
-        if self.points[number][0] != self.run:
-            del self.points[number]
-            return None
-        return number
+    def _ask(self) -> Array:
+        with quiet():
+            (x,) = self.inner.ask(1)
+        self.asked = True
+        point: Array = x
+        return point
 
-    def update(self, members: Sequence[int], values: Sequence[float]) -> None:
+    def update(self, generation: Generation) -> None:
         """Move the distribution; a failure counts as the worst value of its generation."""
-        drawn = [self.points.pop(number) for number in members]
-        loss = -np.array(values)  # pycma minimises
+        drawn = [self.points.pop(number) for number in generation.members]
+        loss = -np.array(generation.values)  # pycma minimises
         if np.isnan(loss).all():
             return  # nothing to be learned: draw again
         loss[np.isnan(loss)] = np.nanmax(loss)
-        late = [k for k, (_, generation, _) in enumerate(drawn) if generation != self.generation]
+        late = [k for k, (born, _) in enumerate(drawn) if born != self.generation]
+        if not self.asked:  # pycma wants a question between two updates; large batches fill generations without one
+            self._ask()
         with quiet():
-            self.inner.tell([x for _, _, x in drawn], loss.tolist(), check_points=late)
-        self.generation += 1
+            self.inner.tell([x for _, x in drawn], loss.tolist(), check_points=late)
+        self.generation, self.asked = self.generation + 1, False
         ordered = np.sort(loss)
         self.flat = self.flat + 1 if ordered[0] == ordered[int(FLAT * len(ordered))] else 0
         if float(np.max(self.inner.stds)) < CONVERGED or self.flat > 1:
@@ -128,93 +140,50 @@ class Strategy:
 
 
 class CMAES(HistoryEngine):
-    """Evolution of a normal distribution over all variables.
+    """Evolution of a normal distribution over all variables. A proposal's ticket is the number of its draw."""
 
-    population  values that make a generation (the paper's 20); doubled at each restart, which follows convergence
-    sigma       first standard deviation in widths of the box; the search starts at the centre. Of 0.05, 0.1, 0.2 and
-                0.3 the default was best or second best on shifted Hartmann and Levy functions at 200 and 600
-                evaluations. pycma keeps it at most a third, so the paper's 0.8 (Hartmann, width 1) and 10 (Levy,
-                width 20) both mean that third here.
-    covariance  full: learns how variables go together, D^2 numbers; diagonal: one step size per variable, D numbers;
-                auto (default): full up to 1,000 coordinates, diagonal beyond
-    """
+    options_type: ClassVar[type[EvolutionOptions]] = EvolutionOptions
+    options: EvolutionOptions
+    saved = ("seed", "past", "members", "values")
+    seed: int
+    past: list[Generation]
+    members: list[int]  # of the open generation
+    values: list[float]
 
-    options: ClassVar[tuple[str, ...]] = ("population", "sigma", "covariance")
-
-    def __init__(
-        self,
-        offsets: Indices,
-        rng: np.random.Generator,
-        *,
-        population: int = 20,
-        sigma: float = 0.1,
-        covariance: str = "auto",
-    ) -> None:
-        if population < 4:
-            raise InputError(f"population={population} is too small: it must be at least 4")
-        if not 0.0 < sigma <= 1.0:
-            raise InputError(f"sigma={sigma} is no step size for a box of width 1: it must be above 0 and at most 1")
-        if covariance not in COVARIANCES:
-            raise InputError(f"unknown covariance {covariance!r}: use one of {', '.join(COVARIANCES)}")
-        super().__init__(offsets, rng)
-        self.population, self.sigma = population, float(sigma)
-        self.diagonal = covariance == "diagonal" or (covariance == "auto" and self.dimension > FULL_LIMIT)
-        if self.dimension == 1:
-            self.diagonal = True  # a full matrix of one number has no axes to learn
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: EvolutionOptions) -> None:
+        super().__init__(offsets, rng, options)
         self.seed = int(rng.integers(2**63))
-        self.past: list[Generation] = []
-        self.members: list[int] = []  # of the open generation
-        self.values: list[float] = []
+        self.past, self.members, self.values = [], [], []
         self._strategy: Strategy | None = None
 
     @property
     def strategy(self) -> Strategy:
+        """Made when first needed, from all that happened so far."""
         if self._strategy is None:
-            self._strategy = Strategy(self.dimension, self.seed, self.population, self.sigma, self.diagonal)
+            self._strategy = strategy = Strategy(self.dimension, self.seed, self.options)
+            for generation in self.past:
+                strategy.draw_until(generation.drawn)
+                strategy.update(generation)
+            strategy.draw_until(self.proposed)
         return self._strategy
 
-    def propose(self, n: int, pending: Array) -> list[Proposal]:
-        iteration = self.strategy.generation + 1
-        return [Proposal(self.strategy.draw(), self.everything, iteration) for _ in range(n)]
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
+        strategy = self.strategy
+        return [self.proposal(strategy.draw(), self.everything, strategy.generation + 1) for _ in range(n)]
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
         for observation in batch:
-            number = self.strategy.claim(observation.x) if observation.proposed else None
-            if number is None:
-                continue
-            self.members.append(number)
+            if observation.ticket not in self.strategy.points:
+                continue  # drawn before a restart, or never
+            self.members.append(observation.ticket)
             self.values.append(float(observation.y))
             if len(self.members) == self.strategy.population:
-                self.past.append(Generation(self.strategy.drawn, self.members, self.values))
-                self.strategy.update(self.members, self.values)
+                self.past.append(Generation(self.proposed, self.members, self.values))
+                self.strategy.update(self.past[-1])
                 self.members, self.values = [], []
 
-    def state(self) -> State:
-        return {
-            **super().state(),
-            "seed": self.seed,
-            "drawn": self.strategy.drawn,
-            "waiting": list(self.strategy.waiting),
-            "past": [generation.state() for generation in self.past],
-            "members": list(self.members),
-            "values": list(self.values),
-        }
-
     def restore(self, state: State) -> None:
+        """The strategy is made again from the rest."""
         super().restore(state)
-        self.seed = state["seed"]
-        self.past = [Generation(**generation) for generation in state["past"]]
-        self.members, self.values = list(state["members"]), list(state["values"])
         self._strategy = None
-        for generation in self.past:
-            self._draw_until(generation.drawn)
-            self.strategy.update(generation.members, generation.values)
-        self._draw_until(state["drawn"])
-        strategy = self.strategy
-        strategy.waiting = list(state["waiting"])
-        strategy.points = {number: strategy.points[number] for number in (*strategy.waiting, *self.members)}
-
-    def _draw_until(self, drawn: int) -> None:
-        while self.strategy.drawn < drawn:
-            self.strategy.draw()

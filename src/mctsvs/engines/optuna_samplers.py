@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
-from mctsvs.engines import Proposal
-from mctsvs.engines.base import HistoryEngine
+from mctsvs.common import Array, Indices, State
+from mctsvs.engine import HistoryEngine, Pending, Proposal
+from mctsvs.engines.design import DesignOptions
 from mctsvs.engines.threads import one_thread
 from mctsvs.gp.values import standardise
 
@@ -41,16 +41,14 @@ def quiet() -> Iterator[None]:
 class OptunaEngine(HistoryEngine):
     """Asks an Optuna sampler, one point at a time; a subclass says which.
 
-    initial_points  uniform random points before the sampler's model (Optuna's `n_startup_trials`)
+    The option `initial_points` is Optuna's `n_startup_trials`: uniform random points before the sampler's model.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("initial_points",)
+    options_type: ClassVar[type[DesignOptions]] = DesignOptions
+    options: DesignOptions
 
-    def __init__(self, offsets: Indices, rng: np.random.Generator, *, initial_points: int = 10) -> None:
-        if initial_points < 1:
-            raise InputError(f"initial_points={initial_points} is too small: it must be at least 1")
-        super().__init__(offsets, rng)
-        self.initial_points = initial_points
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: DesignOptions) -> None:
+        super().__init__(offsets, rng, options)
         self.names = [f"x{i}" for i in range(self.dimension)]
         self._study: Any = None  # kept between calls to save time: it follows from the history
         self._told = 0  # rows of the history that are in it
@@ -61,15 +59,12 @@ class OptunaEngine(HistoryEngine):
     def _values(self) -> Array:
         return self.history.y
 
-    def propose(self, n: int, pending: Array) -> list[Proposal]:
-        waiting = list(pending)
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
+        model = int(len(self.history) >= self.options.initial_points)
         proposals: list[Proposal] = []
         with quiet():
             for _ in range(n):
-                x = self._ask(np.array(waiting).reshape(len(waiting), self.dimension))
-                waiting.append(x)
-                model = len(self.history) >= self.initial_points
-                proposals.append(Proposal(x, self.everything, int(model)))
+                proposals.append(self.proposal(self._ask(pending.beside(proposals)), self.everything, model))
         return proposals
 
     def _ask(self, waiting: Array) -> Array:
@@ -115,6 +110,7 @@ class OptunaEngine(HistoryEngine):
         )
 
     def restore(self, state: State) -> None:
+        """The study is made again from the history."""
         super().restore(state)
         self._study = None
 
@@ -126,7 +122,7 @@ class OptunaTPE(OptunaEngine):
         import optuna
 
         return optuna.samplers.TPESampler(
-            seed=seed, multivariate=True, constant_liar=True, n_startup_trials=self.initial_points
+            seed=seed, multivariate=True, constant_liar=True, n_startup_trials=self.options.initial_points
         )
 
 
@@ -137,10 +133,10 @@ class OptunaGP(OptunaEngine):
         import optuna
 
         return optuna.samplers.GPSampler(
-            seed=seed, n_startup_trials=self.initial_points, warn_independent_sampling=False
+            seed=seed, n_startup_trials=self.options.initial_points, warn_independent_sampling=False
         )
 
-    def propose(self, n: int, pending: Array) -> list[Proposal]:
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
         with one_thread():
             return super().propose(n, pending)
 

@@ -66,7 +66,10 @@ class Polytope:
         return np.asarray(direction - normals.T @ push)
 
     def climb(self, surface: SurfaceLike, start: Array, *, iterations: int = 30) -> tuple[Array, float]:
-        """Ascent inside the polytope by projected BFGS steps, each shortened where it would hit a face."""
+        """Ascent inside the polytope by projected BFGS steps, each shortened where it would hit a face.
+
+        Of the 2 D constraints only those touched enter a step; scipy's SLSQP carries all of them through each step.
+        """
         d = len(start)
         v, inverse = start, np.zeros((d, d))
         values, gradients = surface.value_and_gradient(v[None])

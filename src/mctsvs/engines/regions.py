@@ -76,18 +76,16 @@ def grow(X: Array, z: Array, leaf_size: int, seed: int, penalty: float = 1.0) ->
     """
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
+    def part(rows: Indices) -> Part:
+        value = float(z[rows].mean()) if len(rows) else 0.0
+        boundary = split(X[rows], z[rows], seed, penalty) if len(rows) > leaf_size else None
+        if boundary is None:
+            return Part(rows, value)
+        good = boundary(X[rows])
+        return Part(rows, value, boundary, (part(rows[good]), part(rows[~good])))
+
     with threadpool_limits(1):  # sums in a fixed order: the same tree on any number of cores
-        return _grow(X, z, np.arange(len(z)), leaf_size, seed, penalty)
-
-
-def _grow(X: Array, z: Array, rows: Indices, leaf_size: int, seed: int, penalty: float) -> Part:
-    value = float(z[rows].mean()) if len(rows) else 0.0
-    boundary = split(X[rows], z[rows], seed, penalty) if len(rows) > leaf_size else None
-    if boundary is None:
-        return Part(rows, value)
-    good = boundary(X[rows])
-    left, right = (_grow(X, z, side, leaf_size, seed, penalty) for side in (rows[good], rows[~good]))
-    return Part(rows, value, boundary, (left, right))
+        return part(np.arange(len(z)))
 
 
 def split(X: Array, z: Array, seed: int, penalty: float = 1.0) -> Boundary | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,3 @@ class Sketch:
                 bins[members[piece::pieces]] = d
                 d += 1
         return Sketch(bins, self.signs, d)
-
-    def state(self) -> State:
-        return {"bins": self.bins.copy(), "signs": self.signs.copy(), "d": self.d}
-
-    @staticmethod
-    def restore(state: State) -> Sketch:
-        return Sketch(np.asarray(state["bins"]), np.asarray(state["signs"]), int(state["d"]))

@@ -10,91 +10,89 @@ into the unit cube of d coordinates in which the Gaussian process works.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
-from mctsvs.engines import Observation, Proposal, vae
-from mctsvs.engines.base import HistoryEngine, latin_hypercube
+from mctsvs.common import Array, Indices
+from mctsvs.engine import Observation, Pending, Proposal, latin_hypercube
+from mctsvs.engines import vae
+from mctsvs.engines.design import DesignEngine
+from mctsvs.engines.embedding import EmbeddingOptions
 from mctsvs.history import History
-from mctsvs.solve.bo import BayesianOptimisation
+from mctsvs.options import option
+from mctsvs.solve.bo import BayesianOptimisation, BOOptions
 from mctsvs.solve.subspace import Subspace
 
 EDGE = 1e-3  # codes are sought between these quantiles of the normal distribution: |z| < 3.1
 
 
-class VAEBO(HistoryEngine):
-    """Bayesian optimisation of codes.
-
-    d               coordinates of a code (default: 10, or D if that is less)
+@dataclass(frozen=True)
+class AutoencoderOptions(EmbeddingOptions):
+    """d               coordinates of a code; default 10, or D where D is smaller
     interval        evaluations between two trainings of the autoencoder (the paper's 30)
     learning_rate   of Adam (the paper's 0.01), for `steps` steps on all points a training
     hidden          hidden units of encoder and decoder
     initial_points  Latin hypercube before the first training
     """
 
-    options: ClassVar[tuple[str, ...]] = ("d", "interval", "learning_rate", "steps", "hidden", "initial_points")
+    interval: int = option(30, least=1)
+    learning_rate: float = option(0.01, above=0)
+    steps: int = option(300, least=1)
+    hidden: int = option(64, least=1)
+    initial_points: int = option(20, least=1)
 
-    def __init__(
-        self,
-        offsets: Indices,
-        rng: np.random.Generator,
-        *,
-        d: int | None = None,
-        interval: int = 30,
-        learning_rate: float = 0.01,
-        steps: int = 300,
-        hidden: int = 64,
-        initial_points: int = 20,
-    ) -> None:
-        super().__init__(offsets, rng)
-        self.d = min(10, self.dimension) if d is None else int(d)
-        if not 1 <= self.d <= self.dimension:
-            raise InputError(f"d={d} code coordinates are not possible: give 1 to {self.dimension}")
-        counts = {"interval": interval, "steps": steps, "hidden": hidden, "initial_points": initial_points}
-        for name, value in counts.items():
-            if value < 1:
-                raise InputError(f"{name}={value} is too small: it must be at least 1")
-        if not learning_rate > 0.0:
-            raise InputError(f"learning_rate={learning_rate} is no step size: it must be above 0")
-        self.interval, self.learning_rate, self.steps, self.hidden = interval, learning_rate, steps, hidden
-        self.design: deque[Array] = deque(latin_hypercube(initial_points, self.dimension, rng))
-        self.weights: vae.Weights | None = None
-        self.trained = 0  # evaluations at the last training
-        self.trainings = 0
-        self.codes = History(self.d)  # the history as the Gaussian process sees it
-        self.solver = BayesianOptimisation()
 
-    def propose(self, n: int, pending: Array) -> list[Proposal]:
-        proposals: list[Proposal] = []
-        while self.design and len(proposals) < n:
-            proposals.append(Proposal(self.design.popleft(), self.everything))
+class VAEBO(DesignEngine):
+    """Bayesian optimisation of codes."""
+
+    options_type: ClassVar[type[AutoencoderOptions]] = AutoencoderOptions
+    options: AutoencoderOptions
+    saved = ("weights", "trained", "trainings", "codes", "solver")
+    weights: vae.Weights | None
+    trained: int  # evaluations at the last training
+    trainings: int
+    codes: History  # the history as the Gaussian process sees it
+    solver: BayesianOptimisation
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: AutoencoderOptions) -> None:
+        super().__init__(offsets, rng, options)
+        self.d = options.size(self.dimension)
+        self.weights, self.trained, self.trainings = None, 0, 0
+        self.codes, self.solver = History(self.d), BayesianOptimisation(BOOptions())
+        self.begin(latin_hypercube(options.initial_points, self.dimension, rng))
+
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
+        proposals = [self.proposal(x, self.everything) for x in self.from_design(n)]
         missing = n - len(proposals)
         if missing == 0:
             return proposals
         if len(self.history) < 2:
-            return proposals + [Proposal(x, self.everything) for x in self.rng.random((missing, self.dimension))]
-        if self.weights is None or len(self.history) >= self.trained + self.interval:
+            points, iteration = self.rng.random((missing, self.dimension)), 0
+        else:
+            points = self._search(missing, pending.beside(proposals))
+            iteration = self.trainings
+        return proposals + [self.proposal(x, self.everything, iteration) for x in points]
+
+    def _search(self, n: int, waiting: Array) -> Array:
+        """(n, D) decoded points of the most promising codes."""
+        if self.weights is None or len(self.history) >= self.trained + self.options.interval:
             self._train()
         assert self.weights is not None
-        waiting = np.concatenate([pending, *(p.x[None] for p in proposals)])
         subspace = Subspace(self.codes, np.arange(self.d), self._encode(waiting))
-        codes = _to_normal(self.solver.propose(missing, subspace, self.rng))
-        points = vae.decode(self.weights, codes)
-        return proposals + [Proposal(x, self.everything, self.trainings) for x in points]
+        return vae.decode(self.weights, _to_normal(self.solver.propose(n, subspace, self.rng)))
 
     def _train(self) -> None:
         """Go on from the last weights with all points; every code changes, so the Gaussian process starts anew."""
-        X = self.history.X
-        weights = self.weights or vae.initial(self.dimension, self.d, self.hidden, self.rng)
-        self.weights = vae.train(weights, X, self.rng, steps=self.steps, learning_rate=self.learning_rate)
+        o, X = self.options, self.history.X
+        weights = self.weights or vae.initial(self.dimension, self.d, o.hidden, self.rng)
+        self.weights = vae.train(weights, X, self.rng, steps=o.steps, learning_rate=o.learning_rate)
         self.trained, self.trainings = len(X), self.trainings + 1
-        self.codes, self.solver = History(self.d), BayesianOptimisation()
-        for code, y in zip(self._encode(X), self.history.y, strict=True):
-            self.codes.add(code, float(y))
+        self.codes, self.solver = History(self.d), BayesianOptimisation(BOOptions())
+        for code, y, ticket in zip(self._encode(X), self.history.y, self.history.tickets, strict=True):
+            self.codes.add(code, float(y), int(ticket))
         for x in self.history.failures:
             self.codes.add(self._encode(x[None])[0], np.nan)
 
@@ -108,29 +106,8 @@ class VAEBO(HistoryEngine):
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
         if self.weights is not None:
-            for observation in batch:
-                self.codes.add(self._encode(observation.x[None])[0], observation.y)
-
-    def state(self) -> State:
-        return {
-            **super().state(),
-            "design": [x.copy() for x in self.design],
-            "weights": None if self.weights is None else [w.copy() for w in self.weights],
-            "trained": self.trained,
-            "trainings": self.trainings,
-            "codes": self.codes.state(),
-            "solver": self.solver.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.design = deque(np.array(x) for x in state["design"])
-        self.weights = None if state["weights"] is None else [np.array(w, np.float32) for w in state["weights"]]
-        self.trained, self.trainings = state["trained"], state["trainings"]
-        self.codes = History.restore(state["codes"])
-        self.solver = BayesianOptimisation()
-        nothing = np.empty((0, self.d))
-        self.solver.restore(state["solver"], Subspace(self.codes, np.arange(self.d), nothing))
+            for o in batch:
+                self.codes.add(self._encode(o.x[None])[0], o.y, o.ticket)
 
 
 def _to_normal(codes: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from mctsvs.common import Array
-from mctsvs.gp.posterior import Posterior, SamplePath
+from mctsvs.gp.posterior import Posterior
 
 Partials = tuple[Array, Array, Array]
 Acquisition = Callable[[Array, Array], Partials]
@@ -105,15 +105,3 @@ class Surface:
         mean, sd, pull_back = self.posterior.predict_with_pull_back(Z)
         value, d_mean, d_sd = self.acquisition(mean, sd)
         return value, pull_back(d_mean, d_sd)
-
-
-__all__ = [
-    "Acquisition",
-    "SamplePath",
-    "Surface",
-    "beta_schedule",
-    "expected_improvement",
-    "log_expected_improvement",
-    "probability_of_improvement",
-    "upper_confidence_bound",
-]

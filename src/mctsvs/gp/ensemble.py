@@ -31,12 +31,9 @@ class Ensemble:
 
     def with_lies(self, points: Array, lie: float) -> Ensemble:
         """With further points of one made-up value in every member."""
-        if len(points) == 0:
-            return self
-        members = []
-        for member, shift in zip(self.members, self.shifts, strict=True):
-            members.append(member.extended(points, np.append(member.y, np.full(len(points), lie - shift))))
-        return Ensemble(tuple(members), self.weights, self.shifts)
+        pairs = zip(self.members, self.shifts, strict=True)
+        members = tuple(member.with_lies(points, lie - shift) for member, shift in pairs)
+        return Ensemble(members, self.weights, self.shifts)
 
 
 class MomentSurface:

@@ -13,6 +13,7 @@ matrix product, so likelihood and gradient cost what one factorisation costs.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -21,7 +22,6 @@ from scipy.linalg.blas import dsymm
 from mctsvs.common import Array
 
 Radial = Literal["matern52", "se"]
-ROOT5 = float(np.sqrt(5.0))
 ROW_BLOCK = 96  # rows computed at once: the block's temporaries stay in the second-level cache
 
 
@@ -54,7 +54,10 @@ class Gram(Protocol):
         ...
 
     def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
-        """dL/dtheta from W = dL/dK at the theta of the last `fill`; `total` is sum(W * K) where already known."""
+        """dL/dtheta from W = dL/dK at the theta of the last `fill`.
+
+        Its last entry, of the log outputscale, is sum(W * K): `total` where that is known already.
+        """
         ...
 
 
@@ -69,19 +72,19 @@ class Cross(Protocol):
         """(m, d) gradient in Z of sum_j C[i, j] k(Z[i], X[j])."""
         ...
 
+    def variance(self, Z: Array) -> Array | float:
+        """(m,) prior variances k(z, z), or one number that holds everywhere."""
+        ...
+
 
 class Kernel(Protocol):
-    """A covariance function on the unit cube."""
+    """A covariance function on the unit cube; theta ends with the log outputscale, of each term for a `Sum`."""
 
     def size(self, d: int) -> int:
         """Number of parameters in theta."""
         ...
 
     def bind(self, X: Array) -> Gram: ...
-
-    def variance(self, theta: Array) -> float:
-        """Prior variance k(x, x)."""
-        ...
 
     def to(self, theta: Array, X: Array) -> Cross:
         """The kernel between query points and X, at fixed parameters."""
@@ -103,9 +106,6 @@ class Joint:
 
     def bind(self, X: Array) -> JointGram:
         return JointGram(X, self.radial)
-
-    def variance(self, theta: Array) -> float:
-        return float(np.exp(theta[-1]))
 
     def to(self, theta: Array, X: Array) -> JointCross:
         return JointCross(theta, X, self.radial)
@@ -144,6 +144,9 @@ class JointCross:
         G = C * kept
         gradient: Array = (G @ self.Xs) * self.inverse - G.sum(axis=1)[:, None] * Z * self.inverse**2
         return gradient
+
+    def variance(self, Z: Array) -> float:
+        return self.scale
 
 
 class JointGram:
@@ -221,9 +224,6 @@ class Additive:
     def bind(self, X: Array) -> AdditiveGram:
         return AdditiveGram(X, self.radial)
 
-    def variance(self, theta: Array) -> float:
-        return float(np.exp(theta[-1]))
-
     def to(self, theta: Array, X: Array) -> AdditiveCross:
         return AdditiveCross(theta, X, self.radial)
 
@@ -242,7 +242,8 @@ class AdditiveCross:
 
     def __init__(self, theta: Array, X: Array, radial: Radial) -> None:
         self.X, self.radial = X, radial
-        self.inverse, self.share = np.exp(-theta[:-1]), float(np.exp(theta[-1])) / X.shape[1]
+        self.inverse, self.scale = np.exp(-theta[:-1]), float(np.exp(theta[-1]))
+        self.share = self.scale / X.shape[1]
 
     def covariance(self, Z: Array) -> tuple[Array, tuple[Array, Array] | None]:
         if len(Z) == 1:
@@ -267,6 +268,9 @@ class AdditiveCross:
             gradient[:, j] = -(inverse**2) * np.einsum("ij,ij,ij->i", C, slope, difference)
         gradient *= self.share
         return gradient
+
+    def variance(self, Z: Array) -> float:
+        return self.scale
 
 
 class AdditiveGram:
@@ -326,69 +330,69 @@ class AdditiveGram:
 
 
 class Sum:
-    """The sum of two kernels; theta is the two blocks in a row."""
+    """A sum of kernels; theta is their blocks in a row. A `Joint` one comes first: it is given its sum(W * K)."""
 
-    def __init__(self, first: Kernel, second: Kernel) -> None:
-        self.first, self.second = first, second
+    def __init__(self, *terms: Kernel) -> None:
+        self.terms = terms
 
     def size(self, d: int) -> int:
-        return self.first.size(d) + self.second.size(d)
+        return sum(term.size(d) for term in self.terms)
 
-    def _split(self, theta: Array, d: int) -> tuple[Array, Array]:
-        p = self.first.size(d)
-        return theta[:p], theta[p:]
+    def blocks(self, d: int) -> list[slice]:
+        """Of theta, one for each term."""
+        ends = list(itertools.accumulate((term.size(d) for term in self.terms), initial=0))
+        return [slice(*pair) for pair in itertools.pairwise(ends)]
 
     def bind(self, X: Array) -> SumGram:
-        return SumGram(self.first.bind(X), self.second.bind(X), self.first.size(X.shape[1]), len(X))
-
-    def variance(self, theta: Array) -> float:
-        # both terms here are stationary, and each ends with its own log outputscale
-        half = len(theta) // 2
-        return self.first.variance(theta[:half]) + self.second.variance(theta[half:])
+        return SumGram([term.bind(X) for term in self.terms], self.blocks(X.shape[1]), len(X))
 
     def to(self, theta: Array, X: Array) -> SumCross:
-        one, two = self._split(theta, X.shape[1])
-        return SumCross(self.first.to(one, X), self.second.to(two, X))
+        pairs = zip(self.terms, self.blocks(X.shape[1]), strict=True)
+        return SumCross([term.to(theta[block], X) for term, block in pairs])
 
     def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        one, two = self._split(theta, d)
-        half = size // 2
-        parts = zip(self.first.features(one, d, half, rng), self.second.features(two, d, size - half, rng), strict=True)
-        frequencies, phases, amplitudes = (np.concatenate(pair) for pair in parts)
+        sizes = np.diff([size * i // len(self.terms) for i in range(len(self.terms) + 1)])
+        triples = zip(self.terms, self.blocks(d), sizes, strict=True)
+        parts = [term.features(theta[block], d, int(share), rng) for term, block, share in triples]
+        frequencies, phases, amplitudes = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return frequencies, phases, amplitudes
 
 
 class SumCross:
     """`Sum` to one data set."""
 
-    def __init__(self, first: Cross, second: Cross) -> None:
-        self.first, self.second = first, second
+    def __init__(self, terms: list[Cross]) -> None:
+        self.terms = terms
 
-    def covariance(self, Z: Array) -> tuple[Array, Any]:
-        K1, kept1 = self.first.covariance(Z)
-        K2, kept2 = self.second.covariance(Z)
-        return K1 + K2, (kept1, kept2)
+    def covariance(self, Z: Array) -> tuple[Array, list[Any]]:
+        first, *others = (term.covariance(Z) for term in self.terms)
+        return sum((K for K, _ in others), first[0]), [first[1], *(kept for _, kept in others)]
 
-    def pull_back(self, Z: Array, kept: Any, C: Array) -> Array:
-        return self.first.pull_back(Z, kept[0], C) + self.second.pull_back(Z, kept[1], C)
+    def pull_back(self, Z: Array, kept: list[Any], C: Array) -> Array:
+        first, *others = (term.pull_back(Z, own, C) for term, own in zip(self.terms, kept, strict=True))
+        return sum(others, first)
+
+    def variance(self, Z: Array) -> Array | float:
+        return sum(term.variance(Z) for term in self.terms)
 
 
 class SumGram:
-    """`Sum` on one data set."""
+    """`Sum` on one data set, with each term's block of theta."""
 
-    def __init__(self, first: Gram, second: Gram, split: int, n: int) -> None:
-        self.first, self.second, self.split = first, second, split
+    def __init__(self, terms: list[Gram], blocks: list[slice], n: int) -> None:
+        (self.first, self.block), *self.others = zip(terms, blocks, strict=True)
         self.spare = np.zeros((n, n))
 
     def fill(self, theta: Array, K: Array) -> None:
-        self.first.fill(theta[: self.split], K)
-        self.second.fill(theta[self.split :], self.spare)
-        K += self.spare
+        self.first.fill(theta[self.block], K)
+        for term, block in self.others:
+            term.fill(theta[block], self.spare)
+            K += self.spare
 
     def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
-        second = self.second.pull_back(theta[self.split :], W, None)
-        rest = None if total is None else total - second[-1]  # sum(W * K) splits like K itself
-        return np.concatenate([self.first.pull_back(theta[: self.split], W, rest), second])
+        others = [term.pull_back(theta[block], W, None) for term, block in self.others]
+        rest = None if total is None else total - sum(gradient[-1] for gradient in others)  # it splits like K itself
+        return np.concatenate([self.first.pull_back(theta[self.block], W, rest), *others])
 
 
 def joint_additive(radial: Radial = "se") -> Sum:

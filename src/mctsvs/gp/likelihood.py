@@ -26,8 +26,8 @@ class Likelihood:
     The upper triangle of a C-ordered matrix is, seen through `.T`, the lower one of a Fortran-ordered matrix: LAPACK
     works in place on what the kernel wrote, and OpenBLAS factorises that triangle several times faster than the other.
 
-    With `constant_mean` the values vary about an unknown constant, which takes its most probable value at each theta;
-    being optimal, it adds nothing to the gradient.
+    The values vary about `mean`; with `constant_mean` about an unknown constant, which takes its most probable value at
+    each theta and, being optimal, adds nothing to the gradient.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Likelihood:
         self.columns = np.asfortranarray(np.stack([y, np.ones(n)], axis=1)) if constant_mean else None
         self.K = np.zeros((n, n))  # the triangle never written is scaled with the other, whatever it holds
         self.evaluations = 0
-        self.weights: Array = y  # A^-1 y of the last evaluation
+        self.weights: Array = y  # A^-1 (y - mean) of the last evaluation
 
-    def __call__(self, theta: Array) -> tuple[float, Array]:
+    def __call__(self, theta: Array, mean: float = 0.0) -> tuple[float, Array]:
         self.evaluations += 1
         n, K, diagonal = len(self.y), self.K, np.s_[:: len(self.y) + 1]
         noise = float(np.exp(theta[-1])) + JITTER
@@ -52,7 +52,7 @@ class Likelihood:
             return FAILED, np.zeros_like(theta)
         half_log_determinant = np.log(K.ravel()[diagonal]).sum()
         if self.columns is None:
-            u, _ = dtrtrs(L, self.y, lower=1)
+            u, _ = dtrtrs(L, self.y - mean, lower=1)
         else:
             both, _ = dtrtrs(L, self.columns, lower=1)
             u, ones = both.T

@@ -39,9 +39,6 @@ class Mahalanobis:
     def bind(self, X: Array) -> MahalanobisGram:
         return MahalanobisGram(X)
 
-    def variance(self, theta: Array) -> float:
-        return float(np.exp(theta[-1]))
-
     def to(self, theta: Array, X: Array) -> MahalanobisCross:
         return MahalanobisCross(theta, X)
 
@@ -73,6 +70,9 @@ class MahalanobisCross:
         G = C * kept
         gradient: Array = (G @ self.XU - G.sum(axis=1)[:, None] * (Z @ self.U.T)) @ self.U
         return gradient
+
+    def variance(self, Z: Array) -> float:
+        return self.scale
 
 
 class MahalanobisGram:

@@ -1,119 +1,126 @@
-"""A Gaussian process that is kept up to date: refits now and then, extends its factor in between.
-
-The numbers below were measured (docs/design.md): refit when a tenth more points have come, at the latest after
-fifty; beyond two thousand points fit the thousand nearest to the incumbent in the lengthscale metric.
-"""
+"""A Gaussian process that is kept up to date: refits now and then, extends its factor in between."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import Array, Indices
 from mctsvs.gp.kernels import Joint, Kernel, joint_additive
 from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.gp.values import standardise
+from mctsvs.state import Saved
 
 KERNELS: dict[str, Kernel] = {
     "matern52": Joint("matern52"),
     "se": Joint("se"),
     "joint-additive": joint_additive("se"),
 }
-LARGEST_FIT = 2000
+LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
 
 
-@dataclass
-class Model:
-    """Exact Gaussian process on the unit cube.
+@dataclass(frozen=True)
+class Refit:
+    """When parameters are fitted again: the points have grown by a factor, or by so many."""
 
-    >>> model = Model()
-    >>> posterior = model.update(X, y)          # fits, extends or refits as needed
-    >>> mean, sd = posterior.predict(Z)         # of standardised values
-    """
+    growth: float = 1.1
+    after: float = math.inf
+
+    def due(self, n: int, fitted: int) -> bool:
+        """For n points now and `fitted` at the last fit, 0 for none."""
+        grown = min(self.growth * fitted - 1e-9, fitted + self.after)  # in floats 1.1 * 100 is above 110
+        return fitted == 0 or n >= max(fitted + 1, grown)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What makes one model unlike another."""
 
     kernel: str = "matern52"
     prior: str = "subspace"
-    refit_growth: float = 1.1
-    refit_after: int = 50
+    refit: Refit = Refit(after=50)
     winsorise: bool = True
     fit_points: int = LARGEST_FIT  # parameters are fitted to at most so many points
     iterations: int = 30
     constant_mean: bool = False
     thorough: bool = False  # every fit starts from the prior's mode and goes on until nothing is gained
+
+
+@dataclass
+class Model(Saved):
+    """Exact Gaussian process on the unit cube.
+
+    >>> model = Model()
+    >>> posterior = model.update(X, y)          # fits, extends or refits as needed
+    >>> mean, sd = posterior.predict(Z)         # of standardised values
+
+    The posterior is not saved: `blocks`, the sizes of the steps in which its factor grew, make the same one again.
+    """
+
+    saved: ClassVar[tuple[str, ...]] = ("settings", "theta", "pairs", "fitted", "blocks")
+
+    settings: ModelSettings = ModelSettings()
     theta: Array | None = None
     pairs: Pairs = field(default_factory=list)
     fitted: int = 0  # number of points at the last fit
+    blocks: tuple[int, ...] = ()
     posterior: Posterior | None = None
 
     def update(self, X: Array, y: Array) -> Posterior:
         """Posterior given all data so far; X must start with the points of the last call."""
-        n = len(X)
-        values = standardise(y, winsorise=self.winsorise)
+        n, s = len(X), self.settings
+        values = standardise(y, winsorise=s.winsorise)
         if n > LARGEST_FIT:
-            rows = self._nearest(X, values)
+            scale = 1.0 if self.theta is None else np.exp(-self.theta[: X.shape[1]])
+            rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values = X[rows], values[rows]
-            self.posterior = None
-        growth = min(self.refit_growth * self.fitted - 1e-9, self.fitted + self.refit_after)  # 1.1 * 100 > 110
-        due = n >= max(self.fitted + 1, growth)
-        if self.theta is None or self.fitted == 0 or due:
+            self.forget(fit=False)
+        if self.theta is None or s.refit.due(n, self.fitted):
             self._fit(X, values)
-            self.fitted, self.posterior = n, None
-        assert self.theta is not None
-        if self.posterior is None:
-            self.posterior = Posterior.of(KERNELS[self.kernel], self.theta, X, values, constant_mean=self.constant_mean)
-        else:
-            self.posterior = self.posterior.extended(X[len(self.posterior.X) :], values)
+            self.forget()
+            self.fitted = n
+        self.posterior = self._posterior(X, values)
+        self.blocks = self.posterior.blocks
         return self.posterior
 
-    def forget(self) -> None:
-        """The next update may bring other points: fit again, from the parameters known."""
-        self.fitted, self.posterior = 0, None
+    def forget(self, *, fit: bool = True) -> None:
+        """The next update may bring other points; with `fit`, parameters are fitted to them, from those known."""
+        self.posterior, self.blocks = None, ()
+        if fit:
+            self.fitted = 0
+
+    def _posterior(self, X: Array, values: Array) -> Posterior:
+        assert self.theta is not None
+        blocks = self.blocks or (len(X),)
+        known = sum(blocks)
+        if self.posterior is None:
+            self.posterior = Posterior.replay(
+                KERNELS[self.settings.kernel],
+                self.theta,
+                X[:known],
+                values[:known],
+                blocks,
+                constant_mean=self.settings.constant_mean,
+            )
+        return self.posterior.extended(X[known:], values)
 
     def _fit(self, X: Array, values: Array) -> None:
-        kernel = KERNELS[self.kernel]
-        prior = PRIORS[self.prior](kernel, X.shape[1])
-        rows = spread_by_rank(values, self.fit_points)
-        X, values = X[rows], values[rows]
-        start = prior.start if self.theta is None or self.thorough else self.theta
-        likelihood = Likelihood(kernel, X, values, prior, constant_mean=self.constant_mean)
-        if self.thorough:
+        s = self.settings
+        kernel = KERNELS[s.kernel]
+        prior = PRIORS[s.prior](kernel, X.shape[1])
+        rows = spread_by_rank(values, s.fit_points)
+        start = prior.start if self.theta is None or s.thorough else self.theta
+        likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=s.constant_mean)
+        if s.thorough:
             self.pairs = []
-        self.theta = fit(likelihood, prior, start, self.pairs, iterations=self.iterations, careful=self.thorough)
-
-    def _nearest(self, X: Array, values: Array) -> Indices:
-        """Rows of the points nearest to the incumbent in the lengthscale metric."""
-        d = X.shape[1]
-        scale = np.exp(-self.theta[:d]) if self.theta is not None else np.ones(d)
-        difference = (X - X[np.argmax(values)]) * scale
-        distance = np.einsum("ij,ij->i", difference, difference)
-        return np.sort(np.argsort(distance, kind="stable")[:NEAREST])
-
-    def state(self) -> State:
-        blocks = [] if self.posterior is None else list(self.posterior.blocks)
-        return {
-            "theta": self.theta,
-            "pairs": [np.stack(pair) for pair in self.pairs],
-            "fitted": self.fitted,
-            "blocks": blocks,
-        }
-
-    def restore(self, state: State, X: Array, y: Array) -> None:
-        """Continue from `state`; X and y are the data at the time it was taken."""
-        self.theta, self.fitted = state["theta"], state["fitted"]
-        self.pairs = [(pair[0], pair[1]) for pair in state["pairs"]]
-        blocks = state["blocks"]
-        self.posterior = None
-        if blocks and self.theta is not None and len(X) <= LARGEST_FIT:
-            known = sum(blocks)
-            values = standardise(y[:known], winsorise=self.winsorise)
-            self.posterior = Posterior.replay(
-                KERNELS[self.kernel], self.theta, X[:known], values, blocks, constant_mean=self.constant_mean
-            )
+        self.theta = fit(likelihood, prior, start, self.pairs, iterations=s.iterations, careful=s.thorough)
 
 
 def fit(
@@ -145,3 +152,12 @@ def spread_by_rank(values: Array, most: int) -> Indices:
         return np.arange(n)
     ranks = np.linspace(0, n - 1, most).round().astype(np.intp)
     return np.sort(np.argsort(values, kind="stable")[ranks])
+
+
+def nearest(X: Array, centre: Array, most: int, *, scale: Array | float = 1.0, keep: Indices | None = None) -> Indices:
+    """Rows of so many points, those nearest to the centre in scaled coordinates, the rows to `keep` among them."""
+    difference = (X - centre) * scale
+    distance = np.einsum("ij,ij->i", difference, difference)
+    if keep is not None:
+        distance[keep] = -1.0
+    return np.sort(np.argsort(distance, kind="stable")[:most])

@@ -183,17 +183,11 @@ def windows(warmup: int) -> list[int]:
     return ends
 
 
+@np.errstate(over="ignore", invalid="ignore")  # steps that are far too long, which are taken back
 def sample(
     density: Density, start: Array, rng: np.random.Generator, *, warmup: int, steps: int, thinning: int, tree_depth: int
 ) -> Array:
     """(steps // thinning, p) every `thinning`-th draw of one chain, after a warm-up whose draws are thrown away."""
-    with np.errstate(over="ignore", invalid="ignore"):  # steps that are far too long, which are taken back
-        return np.array(_draws(density, start, rng, warmup, steps, thinning, tree_depth)).reshape(-1, len(start))
-
-
-def _draws(
-    density: Density, start: Array, rng: np.random.Generator, warmup: int, steps: int, thinning: int, tree_depth: int
-) -> list[Array]:
     sampler = Sampler(density, rng, tree_depth, np.ones(len(start)))
     state = sampler.begin(start)
     sampler.find_step_size(state)
@@ -218,4 +212,4 @@ def _draws(
         state, _ = sampler.next(state)
         if step % thinning == 0:
             draws.append(state.z)
-    return draws
+    return np.array(draws).reshape(-1, len(start))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mctsvs.common import Array
-from mctsvs.gp.kernels import Kernel
+from mctsvs.gp.kernels import Additive, Kernel, Sum
 
 
 @dataclass(frozen=True)
@@ -34,32 +34,25 @@ class Prior:
         return np.clip(self.mean, self.low, self.high)
 
 
-def _blocks(kernel: Kernel, d: int) -> int:
-    return kernel.size(d) // (d + 1)
-
-
-def _assemble(kernel: Kernel, d: int, joint: Array, additive: Array, noise: Array) -> Prior:
-    """Rows (mean, sd, low, high): lengthscale and outputscale of each term, then the noise."""
-    rows = [np.tile(joint[:1], (d, 1)), joint[1:]]
-    if _blocks(kernel, d) == 2:
-        rows += [np.tile(additive[:1], (d, 1)), additive[1:]]
-    table = np.concatenate([*rows, noise[None]])
-    return Prior(*np.ascontiguousarray(table.T))
-
-
 # the additive term starts with short lengthscales: it is there for the wiggles the joint term smooths over
 ADDITIVE = np.array([[np.log(0.15), 1.0, np.log(0.03), 3.0], [-2.0, 1.5, -9.0, 3.0]])
 
 
-def subspace(kernel: Kernel, d: int, sd: float = 0.7) -> Prior:
-    """For subspaces of a few to a hundred variables: log l ~ N(log 0.5 + 1/4 log(d/4), sd).
+def _assemble(kernel: Kernel, d: int, joint: Array, noise: Array) -> Prior:
+    """Rows (mean, sd, low, high): lengthscale and outputscale of each term, then the noise."""
+    rows = []
+    for term in kernel.terms if isinstance(kernel, Sum) else (kernel,):
+        lengthscale, outputscale = ADDITIVE if isinstance(term, Additive) else joint
+        rows += [*[lengthscale] * d, outputscale]
+    return Prior(*np.ascontiguousarray(np.array([*rows, noise]).T))
 
-    Measured best in 5 to 40 variables; in 100 a wider sd (1.2) was better.
-    """
+
+def subspace(kernel: Kernel, d: int, sd: float = 0.7) -> Prior:
+    """For subspaces of a few to a hundred variables: log l ~ N(log 0.5 + 1/4 log(d/4), sd)."""
     lengthscale = [np.log(0.5) + 0.25 * np.log(d / 4.0), sd, np.log(5e-3), np.log(1.6e5)]
     outputscale = [0.0, 1.0, np.log(1e-2), np.log(1e2)]
     noise = [np.log(1e-3), 2.0, np.log(1e-6), 0.0]
-    return _assemble(kernel, d, np.array([lengthscale, outputscale]), ADDITIVE, np.array(noise))
+    return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
 def dimension_scaled(kernel: Kernel, d: int) -> Prior:
@@ -76,7 +69,7 @@ def dimension_scaled(kernel: Kernel, d: int) -> Prior:
     lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), least, 12.0]
     outputscale = [0.0, 1.0, 0.0, 0.0]
     noise = [-4.0 - 1.0, 1.0, np.log(1e-4), 2.0]
-    return _assemble(kernel, d, np.array([lengthscale, outputscale]), ADDITIVE, np.array(noise))
+    return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
 def found(kernel: Kernel, d: int) -> Prior:
@@ -84,7 +77,7 @@ def found(kernel: Kernel, d: int) -> Prior:
     lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), np.log(0.025), 10.0]
     outputscale = [0.0, 1.0, -6.0, 3.0]
     noise = [-5.0, 2.0, np.log(1e-6), 1.0]
-    return _assemble(kernel, d, np.array([lengthscale, outputscale]), ADDITIVE, np.array(noise))
+    return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
 PRIORS = {"subspace": subspace, "dimension-scaled": dimension_scaled, "found": found}

@@ -1,7 +1,7 @@
 """A projected L-BFGS for boxes: fits the model's parameters and climbs its acquisition function.
 
-Beside scipy's L-BFGS-B it can keep its curvature pairs between calls, stops on the gain of a step rather than on its
-last digits, and costs a few microseconds a step instead of a hundred (measured in docs/design.md).
+Beside scipy's L-BFGS-B it keeps its curvature pairs between calls, stops on the gain of a step rather than on its last
+digits, and has little work of its own in a step. `python benchmarks/speed.py lbfgs` prints what that is worth.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def minimise(
 ) -> tuple[Array, float]:
     """The point and value of a local minimum in the box, from `theta`; `pairs` is extended in place.
 
-    Refits differ from the last fit by a few data points, so the old curvature is nearly right: 5 to 8 evaluations
-    instead of the 17 to 25 that scipy's L-BFGS-B needs to learn it again. Stops when two steps in a row gain
-    less than `tolerance` (nats): parameters known better than that do not change a decision.
+    Refits differ from the last fit by a few data points, so the old curvature is nearly right and need not be learnt
+    again. Stops when two steps in a row gain less than `tolerance` (nats): parameters known better than that do not
+    change a decision.
     """
     x = np.clip(theta, low, high)
     value, gradient = function(x)
@@ -46,8 +46,7 @@ def minimise(
         longest = np.abs(step).max(initial=0.0)
         if longest == 0.0:
             break
-        if longest > longest_step:
-            step *= longest_step / longest
+        step *= min(1.0, longest_step / longest)
         length = 1.0
         while True:
             trial = np.clip(x + length * step, low, high)
@@ -60,10 +59,7 @@ def minimise(
                 break
             pairs.clear()
             continue
-        s, change = trial - x, trial_gradient - gradient
-        if float(s @ change) > 1e-8 * float(np.linalg.norm(s) * np.linalg.norm(change)):
-            pairs.append((s, change))
-            del pairs[:-memory]
+        _remember(pairs, trial - x, trial_gradient - gradient, memory)
         gain = value - trial_value
         x, value, gradient = trial, trial_value, trial_gradient
         idle = idle + 1 if gain < tolerance else 0
@@ -71,6 +67,13 @@ def minimise(
         if idle >= 2 or flat:
             break
     return x, value
+
+
+def _remember(pairs: Pairs, step: Array, change: Array, memory: int) -> None:
+    """Add a pair whose curvature is clearly positive, and drop the oldest."""
+    if float(step @ change) > 1e-8 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+        pairs.append((step, change))
+        del pairs[:-memory]
 
 
 def _two_loop(descent: Array, free: npt.NDArray[np.bool_], pairs: Pairs, first_step: float) -> Array:

@@ -25,7 +25,7 @@ class SparsePosterior:
     """Log density and gradient at z (d + 4,)."""
 
     def __init__(self, X: Array, values: Array) -> None:
-        self.values, self.d = values, X.shape[1]
+        self.d = X.shape[1]
         self.likelihood = Likelihood(Joint("matern52"), X, values)
 
     def __call__(self, z: Array) -> tuple[float, Array]:
@@ -33,9 +33,7 @@ class SparsePosterior:
         gradient = np.zeros_like(z)
         if not np.abs(z).max() < LARGEST:
             return -np.inf, gradient
-        theta = self.parameters(z)
-        self.likelihood.y = self.values - z[-1]
-        value, slope = self.likelihood(theta)
+        value, slope = self.likelihood(self.parameters(z), mean=z[-1])
         if value >= FAILED:
             return -np.inf, gradient
         outputscale, noise = np.exp(z[d + 1 : d + 3])

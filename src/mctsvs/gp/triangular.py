@@ -15,7 +15,7 @@ def invert_from_factor(factor: Array) -> Array:
     """(L L')^-1 in the lower triangle, in place of L (n, n), lower triangular, Fortran order.
 
     OpenBLAS inverts a triangle of a few hundred rows at a fraction of the speed of a matrix product; splitting it in
-    halves turns nearly all of the work into products: 2.2 ms instead of 4.1 at n = 400 (measured in one run).
+    halves turns nearly all of the work into products.
     """
     _invert_triangle(factor)
     inverse: Array = dlauum(factor, lower=1, overwrite_c=1)[0]

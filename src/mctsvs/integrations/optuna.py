@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mctsvs.common import InputError
-from mctsvs.engines import Engine, Observation, methods
-from mctsvs.optimizer import check_seed
+from mctsvs import methods
+from mctsvs.common import Array, Indices, InputError, check_seed
+from mctsvs.engine import Engine, Observation, Pending
+from mctsvs.history import ELSEWHERE
 from mctsvs.space import Space
 
 try:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 VARIABLES = "mctsvs:variables"  # system attribute: names of the parameters moved
+FIXED = "fixed_params"  # Optuna's, of trials enqueued by the user
 
 
 class _Follower:
@@ -48,7 +50,7 @@ class _Follower:
         self.everything = np.arange(len(space))
         self.finished = 0  # trials before this one are all known
         self.known: set[int] = set()  # and these after it
-        self.own: dict[int, int] = {}  # trials whose points this engine proposed, and in which iteration
+        self.tickets: dict[int, int] = {}  # of unfinished trials whose points this engine proposed
 
     def learn(self, trials: Sequence[FrozenTrial], sign: float) -> None:
         """Tell the engine what has finished since; trials that do not fit the space say nothing about it."""
@@ -56,24 +58,28 @@ class _Follower:
             if not trial.state.is_finished() or trial.number in self.known:
                 continue
             self.known.add(trial.number)
-            unit = self.unit(trial)
+            ticket, unit = self.tickets.pop(trial.number, ELSEWHERE), self.unit(trial)
             if unit is not None:
                 complete = trial.state == TrialState.COMPLETE and trial.value is not None
                 y = sign * float(trial.value or 0.0) if complete else np.nan
-                moved = [
-                    self.positions[name] for name in trial.system_attrs.get(VARIABLES, ()) if name in self.positions
-                ]
-                variables = np.array(sorted(moved), dtype=np.intp) if moved else self.everything
-                iteration = self.own.get(trial.number, 0)
-                own = trial.number in self.own
-                observation = Observation(unit, y if np.isfinite(y) else np.nan, variables, iteration, own)
-                self.engine.absorb([observation])
-            self.own.pop(trial.number, None)
+                self.engine.absorb([Observation(unit, y if np.isfinite(y) else np.nan, self.moved(trial), ticket)])
         while self.finished in self.known:
             self.known.remove(self.finished)
             self.finished += 1
 
-    def unit(self, trial: FrozenTrial) -> Any:
+    def pending(self, trials: Sequence[FrozenTrial]) -> Pending:
+        """Those of the trials that have all of their parameters."""
+        units = {t.number: unit for t in trials if (unit := self.unit(t)) is not None}
+        tickets = np.array([self.tickets.get(number, ELSEWHERE) for number in units], dtype=np.intp)
+        return Pending(np.array(list(units.values())).reshape(len(units), self.space.n_coordinates), tickets)
+
+    def moved(self, trial: FrozenTrial) -> Indices:
+        """The variables the trial was made by moving; all of them, where nobody says."""
+        names = trial.system_attrs.get(VARIABLES, ())
+        moved = sorted(self.positions[name] for name in names if name in self.positions)
+        return np.array(moved, dtype=np.intp) if moved else self.everything
+
+    def unit(self, trial: FrozenTrial) -> Array | None:
         """The trial's point in the unit cube; None if it has none in this space."""
         try:
             return self.space.encode_params({name: trial.params[name] for name in self.space.names})
@@ -129,20 +135,21 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
     ) -> dict[str, Any]:
         self._raise_error_if_multi_objective(study)
         search_space = {name: d for name, d in search_space.items() if not d.single()}
-        if not search_space:
+        fixed = trial.system_attrs.get(FIXED, {}).keys()
+        if search_space.keys() <= fixed:
             return {}
         with self._lock:
             follower = self._follow(study, search_space)
             trials = study._get_trials(deepcopy=False, use_cache=True)
             follower.learn(trials, 1.0 if study.direction.name == "MAXIMIZE" else -1.0)
             running = [t for t in trials if not t.state.is_finished() and t.number != trial.number]
-            units = [unit for unit in map(follower.unit, running) if unit is not None]
-            pending = np.array(units).reshape(len(units), follower.space.n_coordinates)
-            (proposal,) = follower.engine.propose(1, pending)
-            follower.own[trial.number] = proposal.iteration
-        names = follower.space.names
-        moved = [names[v] for v in proposal.variables]
-        study._storage.set_trial_system_attr(trial._trial_id, VARIABLES, moved)
+            (proposal,) = follower.engine.propose(1, follower.pending(running))
+            own = not search_space.keys() & fixed  # else the trial's point is another one than was proposed
+            if own:
+                follower.tickets[trial.number] = proposal.ticket
+        if own:
+            moved = [follower.space.names[v] for v in proposal.variables]
+            study._storage.set_trial_system_attr(trial._trial_id, VARIABLES, moved)
         return follower.space.params(follower.space.snap(proposal.x))
 
     def _follow(self, study: Study, search_space: dict[str, BaseDistribution]) -> _Follower:

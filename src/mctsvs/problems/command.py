@@ -14,11 +14,13 @@ import contextlib
 import math
 import os
 import re
+import selectors
 import shlex
 import shutil
 import signal
 import string
 import subprocess
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +36,8 @@ NUMBER = re.compile(
     r"(?<![\w.+-])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
 )
 LONGEST = 200  # characters of a program's own message that are kept
+TAIL = 1 << 20  # bytes of a program's output that are kept: its end
+FIELD = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,13 @@ class Command:
             pieces = tuple(shlex.split(template))
         except ValueError as error:
             raise InputError(f"the command {template!r} cannot be split: {str(error).lower()}") from None
+        syntax = shell_syntax(template)
+        if syntax:
+            raise InputError(
+                f"{syntax} in the command is for a shell, and none reads it: put it in quotes if the program is to get "
+                f"it, or start a shell that gets the values as arguments, as in "
+                f"sh -c './simulate \"$@\" | tail -1' sh {{a}} {{b}}"
+            )
         if not pieces:
             raise InputError("the command is empty: write a program and its arguments, such as './simulate --a {a}'")
         command = cls(pieces, file, timeout)
@@ -124,6 +135,24 @@ class Command:
             raise EvaluationFailed(f"cannot run {self.pieces[0]!r}: {error.strerror}") from error
 
 
+def shell_syntax(template: str) -> str:
+    """The first thing in it, outside of quotes, that a shell would take for a pipe, a redirection or the like."""
+    quote, text = "", FIELD.sub("value", template)
+    skip = False
+    for at, character in enumerate(text):
+        if skip:
+            skip = False
+        elif character == "\\" and quote != "'":
+            skip = True
+        elif character in "'\"" and quote in ("", character):
+            quote = "" if quote else character
+        elif quote != "'" and (character == "`" or text.startswith("$(", at)):
+            return "a backtick" if character == "`" else "$("
+        elif not quote and character in "|&;<>":
+            return character * (1 + text.startswith(character, at + 1))
+    return ""
+
+
 def _fields(piece: str) -> list[tuple[str, str | None, str | None, str | None]]:
     try:
         return list(string.Formatter().parse(piece))
@@ -170,19 +199,14 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _output(arguments: list[str], timeout: float | None) -> str:
-    """What the program prints; it and what it started are ended on a time-out or an interrupt."""
+    """The end of what the program prints; it and what it started are ended on a time-out or an interrupt."""
+    last = math.inf if timeout is None else time.monotonic() + timeout
     with subprocess.Popen(
-        arguments,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         try:
-            output, errors = process.communicate(timeout=timeout)
+            output, errors = _ends(process, last)
+            process.wait(None if timeout is None else max(0.0, last - time.monotonic()))
         except subprocess.TimeoutExpired:
             _end(process)
             raise EvaluationFailed(f"stopped after {timeout:g} seconds") from None
@@ -194,13 +218,49 @@ def _output(arguments: list[str], timeout: float | None) -> str:
     return output
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _ends(process: subprocess.Popen[bytes], last: float) -> tuple[str, str]:
+    """The ends of what it writes to its two outputs, read until it closes them; no later than `last`."""
+    if os.name != "posix":
+        left = None if last == math.inf else max(0.0, last - time.monotonic())
+        return tuple(_text_of(bytearray(whole)) for whole in process.communicate(timeout=left))  # type: ignore[return-value]
+    assert process.stdout is not None
+    assert process.stderr is not None
+    ends = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for stream in ends:
+            selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            left = last - time.monotonic()
+            if left <= 0.0:
+                raise subprocess.TimeoutExpired(process.args, 0.0)
+            for key, _ in selector.select(None if left == math.inf else left):
+                block = os.read(key.fd, 1 << 16)
+                if not block:
+                    selector.unregister(key.fd)
+                ends[key.fd] += block
+                if len(ends[key.fd]) > 2 * TAIL:
+                    del ends[key.fd][: -TAIL - 1]
+    output, errors = ends.values()
+    return _text_of(output), _text_of(errors)
+
+
+def _text_of(data: bytearray) -> str:
+    """As text; where the beginning is left out, from the first whole word on."""
+    text = data[-TAIL:].decode("utf-8", "replace")
+    return text if len(data) <= TAIL else re.sub(r"^\S*", "", text, count=1)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it and its process group; whoever else has its outputs is not waited for."""
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
-    process.communicate()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    process.wait()
 
 
 def _status(code: int) -> str:

@@ -29,7 +29,7 @@ import numpy as np
 
 from mctsvs.common import Array, InputError, check_choice, check_count
 from mctsvs.optimizer import DIRECTIONS
-from mctsvs.space import Categorical, Float, Integer, Variable
+from mctsvs.space import Categorical, Float, Integer, Space, Variable
 
 KEYS = {
     "float": ("low", "high", "log", "step"),
@@ -47,6 +47,14 @@ class SpaceFile:
     groups: Mapping[str, tuple[str, ...]]
     """Name of a group -> names of its variables."""
     direction: str | None = None
+    vector: bool = False
+    """Whether the variables have no names of their own, so that an objective takes the vector."""
+
+    @classmethod
+    def of(cls, space: object) -> SpaceFile:
+        """The same for a space given in Python: anything `mctsvs.Space.of` accepts."""
+        made = Space.of(space)
+        return cls(dict(zip(made.names, made.variables, strict=True)), {}, vector=not made.named)
 
     @property
     def bounds(self) -> Array:
@@ -65,6 +73,8 @@ class SpaceFile:
 
         Numbers of a group are a vector, choices a list. A file of one group and nothing else gives the vector itself.
         """
+        if self.vector:
+            return x
         params = self.params(x)
         together: dict[str, Any] = {}
         grouped = {member: name for name, members in self.groups.items() for member in members}

@@ -177,15 +177,15 @@ class AnySize:
         return hide(name, f"{self.stem} function", base, dimension, variation)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    """`<N>` stands for a number that the match calls N."""
+def names(text: str) -> re.Pattern[str]:
+    """A pattern of names, in any case; `<N>` stands for a number that the match calls N."""
     return re.compile(re.sub(r"<(\w)>", r"(?P<\1>[0-9]{1,20})", text), re.IGNORECASE | re.ASCII)
 
 
 FAMILIES = [
     Family(
         form="Hartmann6_D",
-        pattern=_pattern("Hartmann6(?:_<D>)?"),
+        pattern=names("Hartmann6(?:_<D>)?"),
         example="Hartmann6_300",
         description="Hartmann function of 6 variables on the unit cube, at most 3.32237",
         build=hartmann,
@@ -193,7 +193,7 @@ FAMILIES = [
     ),
     Family(
         form="Hartmann6_k_D",
-        pattern=_pattern("Hartmann6_<k>_<D>"),
+        pattern=names("Hartmann6_<k>_<D>"),
         example="Hartmann6_5_500",
         description="Sum of k Hartmann functions of 6 variables each, at most k times 3.32237",
         build=hartmann,
@@ -201,7 +201,7 @@ FAMILIES = [
     ),
     Family(
         form="Hartmann6_k_D_v",
-        pattern=_pattern("Hartmann6_<k>_<D>_v"),
+        pattern=names("Hartmann6_<k>_<D>_v"),
         example="Hartmann6_5_500_v",
         description="Sum of k Hartmann functions, each weighted half as much as the one before",
         build=hartmann,
@@ -209,7 +209,7 @@ FAMILIES = [
     ),
     Family(
         form="LevyN_D",
-        pattern=_pattern("Levy<N>(?:_<D>)?"),
+        pattern=names("Levy<N>(?:_<D>)?"),
         example="Levy10_300",
         description="Minus the Levy function of N variables on [-10, 10], at most 0",
         build=AnySize("Levy", functions.levy, 1, (-10.0, 10.0), 1.0, {"cp": 10.0}),
@@ -217,7 +217,7 @@ FAMILIES = [
     ),
     Family(
         form="Branin2_D",
-        pattern=_pattern("Branin2(?:_<D>)?"),
+        pattern=names("Branin2(?:_<D>)?"),
         example="Branin2_500",
         description="Minus the Branin function of 2 variables on [-5, 10] x [0, 15], at most -0.397887",
         build=branin,
@@ -225,7 +225,7 @@ FAMILIES = [
     ),
     Family(
         form="AckleyN_D",
-        pattern=_pattern("Ackley<N>(?:_<D>)?"),
+        pattern=names("Ackley<N>(?:_<D>)?"),
         example="Ackley20_300",
         description="Minus the Ackley function of N variables on [-5, 10], at most 0",
         build=AnySize("Ackley", functions.ackley, 1, (-5.0, 10.0), 0.0),
@@ -233,7 +233,7 @@ FAMILIES = [
     ),
     Family(
         form="RosenbrockN_D",
-        pattern=_pattern("Rosenbrock<N>(?:_<D>)?"),
+        pattern=names("Rosenbrock<N>(?:_<D>)?"),
         example="Rosenbrock10_300",
         description="Minus the Rosenbrock function of N variables on [-5, 10], at most 0",
         build=AnySize("Rosenbrock", functions.rosenbrock, 2, (-5.0, 10.0), 1.0),

@@ -9,7 +9,6 @@ import numpy as np
 
 from mctsvs.common import Indices, State, check_choice
 from mctsvs.history import History
-from mctsvs.options import Options
 from mctsvs.select.all import All
 from mctsvs.select.dropout import Dropout
 from mctsvs.select.lasso import Lasso
@@ -20,7 +19,7 @@ from mctsvs.tree import Node
 class Selector(Protocol):
     """Chooses subsets of variables and learns from the values that came of moving them."""
 
-    options_type: ClassVar[type[Options]]
+    options_type: ClassVar[type[Any]]  # of `Options`
 
     iteration: int
     """Number of the current iteration; several subsets may belong to one."""

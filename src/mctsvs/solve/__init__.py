@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from mctsvs.common import Array, State, check_choice
-from mctsvs.options import Options
 from mctsvs.solve.subspace import Subspace
 
 
 class Solver(Protocol):
     """Proposes values for the coordinates of a subspace."""
 
-    options_type: ClassVar[type[Options]]
+    options_type: ClassVar[type[Any]]  # of `Options`
 
     def __init__(self, options: Any) -> None: ...
 

@@ -8,22 +8,41 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, InputError, State
+from mctsvs.common import Array, Indices
 from mctsvs.gp.acquisition import log_expected_improvement
 from mctsvs.gp.ensemble import Ensemble, ImprovementSurface, MomentSurface
 from mctsvs.gp.kernels import Joint
-from mctsvs.gp.model import LARGEST_FIT, NEAREST, spread_by_rank
+from mctsvs.gp.model import LARGEST_FIT, NEAREST, Refit, nearest, spread_by_rank
 from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.propose import propose_greedily
 from mctsvs.gp.search import SurfaceLike, maximise
 from mctsvs.gp.values import standardise
+from mctsvs.options import Options, option
 from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
 
-KERNELS = {"matern52": Joint("matern52"), "se": Joint("se")}
 AVERAGES = ("prediction", "improvement")
+
+
+@dataclass(frozen=True)
+class EnsembleOptions(Options):
+    """average         prediction: of the members' mixture, by its first two moments;
+                    improvement: the members' expected improvements are averaged
+    refit_growth    the parameters are found anew when the number of points has grown by this factor
+    fit_points      parameters are found from at most so many points (spread evenly over the ranks of their values);
+                    predictions use all points, or the nearest to the best of very many
+    starts          points of a pool from which expected improvement is climbed
+    winsorise       very bad values are pulled in
+    """
+
+    average: str = option("prediction", among=AVERAGES)
+    refit_growth: float = option(1.1, least=1.0)
+    fit_points: int = 400
+    starts: int = 1
+    winsorise: bool = True
 
 
 @dataclass(frozen=True)
@@ -35,38 +54,21 @@ class Members:
     weights: Array  # (E,) sum to one
 
 
-def check_at_least(least: float, **options: float) -> None:
-    """Every option is a number no smaller than `least`."""
-    for name, value in options.items():
-        if not value >= least:
-            raise InputError(f"{name}={value} is too small: it must be at least {least:g}")
-
-
-class EnsembleSolver(ABC):
+class EnsembleSolver(Saved, ABC):
     """Proposes the points with the largest log expected improvement under an ensemble.
 
-    average        prediction: of the members' mixture, by its first two moments;
-                   improvement: the members' expected improvements are averaged
-    refit_growth   the parameters are found anew when the number of points has grown by this factor
-    fit_points     parameters are found from at most so many points (spread evenly over the ranks of their values);
-                   predictions use all points, or the thousand nearest to the best of more than two thousand
+    Posteriors are computed from parameters and data at every proposal, so the parameters are all there is to save.
     """
 
-    options: ClassVar[tuple[str, ...]] = ()
     batch = None
+    saved = ("coordinates", "members", "fitted")
+    coordinates: Indices | None
+    members: Members | None
+    fitted: int  # number of points at the last fit
 
-    def __init__(
-        self, *, kernel: str, average: str, refit_growth: float, fit_points: int, starts: int, winsorise: bool
-    ) -> None:
-        for name, value, known in (("kernel", kernel, tuple(KERNELS)), ("average", average, AVERAGES)):
-            if value not in known:
-                raise InputError(f"unknown {name} {value!r}: use one of {', '.join(known)}")
-        check_at_least(1, refit_growth=refit_growth, fit_points=fit_points, starts=starts)
-        self.kernel, self.average, self.refit_growth = KERNELS[kernel], average, refit_growth
-        self.fit_points, self.starts, self.winsorise = fit_points, starts, winsorise
-        self.coordinates: tuple[int, ...] | None = None
-        self.members: Members | None = None
-        self.fitted = 0  # number of points at the last fit
+    def __init__(self, options: EnsembleOptions, kernel: Joint) -> None:
+        self.options, self.kernel = options, kernel
+        self.coordinates, self.members, self.fitted = None, None, 0
 
     @abstractmethod
     def _fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
@@ -75,55 +77,34 @@ class EnsembleSolver(ABC):
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         if len(subspace.history) < 2:
             return rng.random((n, subspace.dimension))
-        ensemble, best, lie = self._ensemble(subspace, rng)
-        ensemble = ensemble.with_lies(subspace.avoid, lie)
-        incumbents = subspace.X[subspace.history.best(3)]
-        chosen: list[Array] = []
-        for _ in range(n):
-            chosen.append(maximise(self._surface(ensemble, best), incumbents, rng, starts=self.starts))
-            if len(chosen) < n:
-                ensemble = ensemble.with_lies(chosen[-1][None], lie)
-        return np.array(chosen)
-
-    def _ensemble(self, subspace: Subspace, rng: np.random.Generator) -> tuple[Ensemble, float, float]:
-        """The posteriors, the best value and the worst one."""
-        X, values = subspace.X, standardise(subspace.y, winsorise=self.winsorise)
-        key = tuple(subspace.coordinates.tolist())
-        if key != self.coordinates:
-            self.coordinates, self.members, self.fitted = key, None, 0
-        if self.members is None or len(X) >= max(self.fitted + 1, self.refit_growth * self.fitted - 1e-9):
-            rows = spread_by_rank(values, self.fit_points)
-            self.members = self._fit(X[rows], values[rows], self.members, rng)
-            self.fitted = len(X)
-        members = self.members
+        X, values = subspace.X, standardise(subspace.y, winsorise=self.options.winsorise)
         best, lie = float(values.max()), float(values.min())
+        ensemble = self._ensemble(X, values, self._members(subspace.coordinates, X, values, rng))
+        incumbents = subspace.X[subspace.history.best(3)]
+
+        def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
+            return maximise(self._surface(ensemble, best), incumbents, rng, starts=self.options.starts)
+
+        return propose_greedily(n, ensemble.with_lies(subspace.avoid, lie), lie, find)
+
+    def _members(self, coordinates: Indices, X: Array, values: Array, rng: np.random.Generator) -> Members:
+        if self.coordinates is None or not np.array_equal(self.coordinates, coordinates):
+            self.coordinates, self.members, self.fitted = coordinates, None, 0
+        if self.members is None or Refit(self.options.refit_growth).due(len(X), self.fitted):
+            rows = spread_by_rank(values, self.options.fit_points)
+            self.members, self.fitted = self._fit(X[rows], values[rows], self.members, rng), len(X)
+        return self.members
+
+    def _ensemble(self, X: Array, values: Array, members: Members) -> Ensemble:
         if len(X) > LARGEST_FIT:
-            rho = members.weights @ np.exp(-2.0 * members.thetas[:, : X.shape[1]])
-            distance = (X - X[np.argmax(values)]) ** 2 @ rho
-            rows = np.sort(np.argsort(distance, kind="stable")[:NEAREST])
+            scale = np.sqrt(members.weights @ np.exp(-2.0 * members.thetas[:, : X.shape[1]]))
+            rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values = X[rows], values[rows]
         pairs = zip(members.thetas, members.shifts, strict=True)
         posteriors = tuple(Posterior.of(self.kernel, theta, X, values - shift) for theta, shift in pairs)
-        return Ensemble(posteriors, members.weights, members.shifts), best, lie
+        return Ensemble(posteriors, members.weights, members.shifts)
 
     def _surface(self, ensemble: Ensemble, best: float) -> SurfaceLike:
-        if self.average == "improvement":
+        if self.options.average == "improvement":
             return ImprovementSurface(ensemble, best)
         return MomentSurface(ensemble, log_expected_improvement(best))
-
-    def state(self) -> State:
-        members = self.members
-        return {
-            "coordinates": None if self.coordinates is None else np.array(self.coordinates, dtype=np.intp),
-            "fitted": self.fitted,
-            "thetas": None if members is None else members.thetas.copy(),
-            "shifts": None if members is None else members.shifts.copy(),
-            "weights": None if members is None else members.weights.copy(),
-        }
-
-    def restore(self, state: State, subspace: Subspace | None) -> None:
-        """Posteriors are computed from parameters and data at every proposal, so the parameters are everything."""
-        key, self.fitted, self.members = state["coordinates"], state["fitted"], None
-        self.coordinates = None if key is None else tuple(np.asarray(key).tolist())
-        if state["thetas"] is not None:
-            self.members = Members(*(np.array(state[name]) for name in ("thetas", "shifts", "weights")))

@@ -21,6 +21,8 @@ DTYPES = {
     for name in ("<f8", "<f4", "<i8", "<i4", "<i2", "<i1", "<u8", "<u4", "<u2", "<u1", "bool")
 }
 
+DEEPEST = 100  # lists and dicts inside each other
+
 
 def pack(value: Any) -> bytes:
     """The bytes of a value made of None, bools, numbers, strings, lists, dicts with string keys, and arrays."""
@@ -53,7 +55,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """The value whose bytes these are; ValueError if they are none."""
+    """The value whose bytes these are; ValueError if they are none, or more than they need to be."""
     if len(data) < 8:
         raise ValueError("too short")
     (length,) = struct.unpack_from("<q", data)
@@ -61,18 +63,29 @@ def unpack(data: bytes) -> Any:
     if not 0 <= length <= len(data) - 8:
         raise ValueError("the length does not fit")
 
-    def full(item: Any) -> Any:
+    left = len(data) - start  # bytes of arrays; each belongs to one
+
+    def full(item: Any, depth: int) -> Any:
+        nonlocal left
+        if depth > DEEPEST:
+            raise ValueError("nested too deeply")
         if isinstance(item, list):
-            return [full(part) for part in item]
+            return [full(part, depth + 1) for part in item]
         if not isinstance(item, dict):
             return item
         if set(item) == {"array"}:
             name, shape, position = item["array"]
             dtype, count = DTYPES[name], math.prod(shape)
+            left -= dtype.itemsize * count
+            if left < 0 or min(shape, default=0) < 0 or position < 0:
+                raise ValueError("an array does not fit")
             return np.frombuffer(data, dtype, count, start + position).reshape(shape).copy()
-        return {key: full(part) for key, part in item.items()}
+        return {key: full(part, depth + 1) for key, part in item.items()}
 
-    return full(json.loads(data[8:start]))
+    try:
+        return full(json.loads(data[8:start]), 0)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def pack_point(point: Array) -> bytes:
@@ -101,5 +114,8 @@ def unpack_positions(data: bytes, n: int) -> Indices:
     if data[:1] == b"b":
         return np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8, offset=1), count=n))
     if data[:1] == b"i":
-        return np.frombuffer(data, "<i4", offset=1).astype(np.intp)
+        positions = np.frombuffer(data, "<i4", offset=1).astype(np.intp)
+        if positions.size and not 0 <= positions.min() <= positions.max() < n:
+            raise ValueError("positions beyond the last variable")
+        return positions
     raise ValueError("unknown form of positions")

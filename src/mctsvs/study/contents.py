@@ -1,6 +1,6 @@
 """From the journal back to trials, and to the optimizer as it was: bit for bit.
 
-The method's memory stands for the first so many entries; the few after it are repeated by asking and telling the
+The method's memory stands for the first so many events; the few after it are repeated by asking and telling the
 method again. What it then proposes must be what is in the journal; where another machine's arithmetic makes a
 difference, the journal is right.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -16,44 +18,73 @@ from typing import Any
 import numpy as np
 
 from mctsvs.common import Array, Indices
-from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.optimizer import DIRECTIONS, Optimizer, Trial
 from mctsvs.space import Space
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, clear_errors, damaged
-from mctsvs.study.journal import Entry, Journal
+from mctsvs.study.formats import Event
+from mctsvs.study.journal import Journal
+
+WITHOUT_POINT = Event._fields.index("variables")
+SOURCES = ("proposed", "enqueued")
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
 
 
 @dataclass
 class Contents:
-    """What a journal holds. `known` counts the entries that the method's memory stands for."""
+    """What a journal holds. The events in `log` are without their points, which are those of the trials."""
 
     identity: dict[str, Any]  # space, direction, method, options, seed
-    notes: dict[str, Any]  # all else in its description
     space: Space
-    known: int = 0
-    memory: Any = None
     trials: list[Trial] = field(default_factory=list)
     units: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, D) points of the trials
     enqueued: list[Array] = field(default_factory=list)
     results: dict[int, tuple[float, str]] = field(default_factory=dict)  # values the method is not told yet
+    strikes: Counter[int] = field(default_factory=Counter)  # workers that a trial has cost
     told: list[int] = field(default_factory=list)  # numbers of trials, in the order of telling
-    asked: int = 0  # trials, as far as is known
-    answered: int = 0  # of those told, as far as is known
-    queue: list[Array] = field(default_factory=list)  # enqueued and not asked for, as far as is known
-    rest: list[Entry] = field(default_factory=list)  # what happened after
+    log: list[Event] = field(default_factory=list)
+    known: int = 0  # events that the memory stands for
+    memory: dict[str, Any] | None = None
+
+    def note(self, event: Event) -> None:
+        """Something that has happened, and is stored."""
+        self.log.append(Event._make((*event[:WITHOUT_POINT], b"", b"")) if event.point else event)
+        if event.kind == "result":
+            self.results[event.number] = value_of(event), event.text
+        elif event.kind in ("tell", "import"):
+            self.results.pop(event.number, None)
+            self.strikes.pop(event.number, None)
+        elif event.kind == "strike":
+            self.strikes[event.number] += 1
+        elif event.kind == "enqueue":
+            self.enqueued.append(np.array(codec.unpack_point(event.point)))
+
+    def events(self, trials: list[Trial]) -> Iterator[Event]:
+        """The log with its points, of these trials."""
+        enqueued = iter(self.enqueued)
+        for event in self.log:
+            if event.kind == "enqueue":
+                yield event._replace(point=codec.pack_point(next(enqueued)))
+            elif event.kind in ("ask", "import"):
+                trial = trials[event.number]
+                variables = codec.pack_positions(trial.variables, len(self.space))
+                yield event._replace(variables=variables, point=codec.pack_point(trial.unit))
+            else:
+                yield event
+
+
+def value_of(event: Event) -> float:
+    return math.nan if event.value is None else event.value
 
 
 def read(journal: Journal, *, memory: bool = True) -> Contents:
     """All of a journal, checked; without the method's memory everything is repeated by `optimizer`."""
     journal.snapshot()
     try:
-        meta = journal.meta()
-        identity = meta.pop("identity")
-        contents = Contents(identity, meta, Space.from_state(identity["space"]))
-        if memory:
-            contents.known, contents.memory = journal.memory() or (0, None)
-        _fill(contents, journal)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError) as error:
+        identity = checked_identity(journal.meta()["identity"])
+        contents = Contents(identity, Space.from_state(identity["space"]))
+        _fill(contents, journal, memory)
+    except UNREADABLE as error:
         if isinstance(error, DamagedError):
             raise
         raise damaged(journal.path, f"{type(error).__name__} while reading it") from None
@@ -63,48 +94,69 @@ def read(journal: Journal, *, memory: bool = True) -> Contents:
     return contents
 
 
-def _fill(contents: Contents, journal: Journal) -> None:
-    space, trials, known = contents.space, contents.trials, contents.known
+def checked_identity(identity: Any) -> dict[str, Any]:
+    """What a study is, if it is of the form that `Study` writes; ValueError otherwise."""
+    kinds = {"space": dict, "direction": str, "method": str, "options": dict, "seed": int}
+    if not (isinstance(identity, dict) and {name: type(value) for name, value in identity.items()} == kinds):
+        raise ValueError("not an identity")
+    if identity["direction"] not in DIRECTIONS or identity["seed"] < 0:
+        raise ValueError("not an identity")
+    return identity
+
+
+def _fill(contents: Contents, journal: Journal, memory: bool) -> None:
+    space, trials = contents.space, contents.trials
+    stored = journal.memory() if memory else None
+    known = -1 if stored is None else stored.seq
     units = contents.units = np.empty((journal.count("ask", "import"), space.n_coordinates))
-    taken = 0  # enqueued points that have been asked for
     before: tuple[bytes, Indices] = (b"", np.arange(len(space)))  # points of a batch share their variables
-    for seq, entry in enumerate(journal.entries(), 1):
-        if entry.kind in ("ask", "import"):
-            if entry.number != len(trials):
+    if stored is not None and known == 0:
+        raise damaged(journal.path, "the method's memory is not what was written")
+    for seq, event in enumerate(journal.events(), 1):
+        if event.kind in ("ask", "import"):
+            if event.number != len(trials):
                 raise damaged(journal.path, f"trial {len(trials)} is missing")
-            unit = units[entry.number]
-            unit[:] = codec.unpack_point(entry.point)
+            unit = units[event.number]
+            unit[:] = codec.unpack_point(event.point)
             unit.flags.writeable = False
-            if entry.variables != before[0]:
-                before = entry.variables, codec.unpack_positions(entry.variables, len(space))
-            source = entry.text if entry.kind == "ask" else "imported"
-            trials.append(Trial(entry.number, unit, before[1], space, None, entry.iteration, source))
-            taken += source == "enqueued"
-        elif entry.kind == "enqueue":
-            contents.enqueued.append(np.array(codec.unpack_point(entry.point)))
-        if entry.kind == "result":
-            contents.results[entry.number] = _value(entry), entry.text
-        elif entry.kind in ("tell", "import"):
-            trial = trials[entry.number]
-            trial.value, trial.message = _value(entry), entry.text
-            contents.results.pop(entry.number, None)
-            contents.told.append(entry.number)
+            if event.variables != before[0]:
+                before = event.variables, codec.unpack_positions(event.variables, len(space))
+            source = event.text if event.kind == "ask" else "imported"
+            place = (event.iteration, source, "", event.ticket)
+            trials.append(Trial(event.number, unit, before[1], space, None, *place))
+        _check(event, trials, space)
+        if event.kind in ("tell", "import"):
+            trials[event.number].value, trials[event.number].message = value_of(event), event.text
+            contents.told.append(event.number)
+        contents.note(event)
         if seq == known:
-            contents.asked, contents.answered = len(trials), len(contents.told)
-            contents.queue = contents.enqueued[taken:]
-        elif seq > known:
-            contents.rest.append(entry)
+            assert stored is not None
+            contents.known, contents.memory = seq, journal.remembered(stored)
     if known > journal.length:
-        raise damaged(journal.path, f"entries after number {journal.length} are missing")
+        raise damaged(journal.path, f"events after number {journal.length} are missing")
+    if units.size and not (units.min() >= 0.0 and units.max() <= 1.0):
+        raise ValueError("a point is outside of the space")
     units.flags.writeable = False
 
 
-def _value(entry: Entry) -> float:
-    return math.nan if entry.value is None else entry.value
+def _check(event: Event, trials: list[Trial], space: Space) -> None:
+    """Whoever made the file may have made it say anything, with checksums that fit."""
+    if event.kind in ("tell", "result", "strike") and not (
+        0 <= event.number < len(trials) and trials[event.number].value is None
+    ):
+        raise ValueError("a value of no trial that waits for one")
+    if event.kind == "ask" and (event.text not in SOURCES or (event.ticket >= 0) != (event.text == "proposed")):
+        raise ValueError("a trial from nowhere")
+    if event.kind == "enqueue" and len(event.point) != 8 * space.n_coordinates:
+        raise ValueError("a point of another space")
+    if event.kind == "plan" and event.number < 1:
+        raise ValueError("a plan of nothing")
+    if event.value is not None and not math.isfinite(event.value):
+        raise ValueError("a value that is none")
 
 
 def optimizer(contents: Contents) -> Optimizer:
-    """The optimizer that wrote these contents, as it was after the last entry; it takes over the trials."""
+    """The optimizer that wrote these contents, as it was after the last event; it takes over the trials."""
     identity = contents.identity
     opt = Optimizer(
         contents.space,
@@ -113,24 +165,24 @@ def optimizer(contents: Contents) -> Optimizer:
         seed=identity["seed"],
         **identity["options"],
     )
+    enqueued = iter(contents.enqueued)
     if contents.memory is not None:
-        trials, told = contents.trials[: contents.asked], contents.told[: contents.answered]
-        for number in set(range(len(trials))).difference(told):
-            trials[number].value, trials[number].message = None, ""
-        opt.recall(trials, contents.units[: contents.asked], told, contents.memory)
-        opt.queue.extend(contents.queue)
+        _recall(opt, contents, enqueued)
     same = True
-    enqueued = contents.enqueued[len(contents.enqueued) - sum(e.kind == "enqueue" for e in contents.rest) :]
-    for (kind, _), group in groupby(contents.rest, key=lambda entry: (entry.kind, entry.call)):
-        for entry in [next(group)] if kind == "ask" else group:
-            if kind == "ask":
-                same &= _ask_again(opt, contents, 1 + sum(1 for _ in group))
-            elif kind == "tell":
-                opt.tell(entry.number, _value(entry), entry.text)
+    for (kind, _), group in groupby(contents.log[contents.known :], key=lambda event: (event.kind, event.call)):
+        events = list(group)
+        if kind == "ask":
+            same &= _ask_again(opt, contents, len(events))
+            continue
+        for event in events:
+            if kind == "tell":
+                opt.tell(event.number, value_of(event), event.text)
+            elif kind == "plan":
+                opt.plan(event.number)
             elif kind == "enqueue":
-                opt.queue.append(enqueued.pop(0))
+                opt.queue.append(next(enqueued))
             elif kind == "import":
-                opt.insert(contents.units[entry.number], _value(entry), entry.text)
+                opt.insert(contents.units[event.number], value_of(event), event.text)
     if not same:
         warnings.warn(
             "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
@@ -139,6 +191,21 @@ def optimizer(contents: Contents) -> Optimizer:
             stacklevel=3,
         )
     return opt
+
+
+def _recall(opt: Optimizer, contents: Contents, enqueued: Iterator[Array]) -> None:
+    """What was so when the memory was stored."""
+    assert contents.memory is not None
+    log = contents.log[: contents.known]
+    kinds = Counter(event.kind for event in log)
+    asked, answered = kinds["ask"] + kinds["import"], kinds["tell"] + kinds["import"]
+    trials, told = contents.trials[:asked], contents.told[:answered]
+    for number in set(range(asked)).difference(told):
+        trials[number].value, trials[number].message = None, ""
+    opt.recall(trials, contents.units[:asked], told, contents.memory)
+    opt.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
+    queue = [next(enqueued) for _ in range(kinds["enqueue"])]
+    opt.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 
 
 def _ask_again(opt: Optimizer, contents: Contents, n: int) -> bool:

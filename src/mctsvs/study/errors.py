@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mctsvs.common import InputError
+from mctsvs.study.text import printable
+
+LITTLE = 1 << 20  # bytes: a disk with less room is full
 
 
 class StudyError(InputError):
     """A study that cannot be used as asked: one sentence that says why and what would be right."""
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
+
 
 class DamagedError(StudyError):
     """The file holds other bytes than were written."""
+
+
+class LostError(StudyError):
+    """The file is no longer there, or no longer the one that was opened."""
 
 
 def damaged(path: Path, what: str) -> DamagedError:
@@ -23,6 +35,17 @@ def damaged(path: Path, what: str) -> DamagedError:
         f"the study {str(path)!r} is damaged ({what}): take a copy from before, "
         f"or save what is intact with `mctsvs salvage {path} NEW.db`"
     )
+
+
+def full(path: Path) -> StudyError:
+    return StudyError(f"the disk is full: {str(path)!r} keeps all it had stored before; make room and resume")
+
+
+def unwritable(path: Path, error: OSError) -> StudyError:
+    """Of a file beside the study, or of the study before SQLite has it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return full(path)
+    return StudyError(f"cannot write {str(path)!r}: {error.strerror or error}")
 
 
 @contextmanager
@@ -33,24 +56,36 @@ def clear_errors(path: Path) -> Iterator[None]:
     except (UnicodeDecodeError, MemoryError) as error:  # of SQLite's own words about a damaged file, or absurd sizes
         raise damaged(path, type(error).__name__) from None
     except sqlite3.Error as error:
-        text, name = str(error), repr(str(path))
-        if "closed database" in text:
-            raise StudyError(f"the study {name} is closed: open it again") from None
-        if "full" in text:
-            raise StudyError(f"the disk is full: {name} keeps all it had stored before; make room and resume") from None
-        if "readonly" in text:
-            raise StudyError(f"cannot write to the study {name}: the file or its folder is read-only") from None
-        if "locked" in text:
-            raise StudyError(f"the study {name} is locked by another program: close it there") from None
-        if "unable to open" in text:
-            raise StudyError(f"cannot open the study {name}: {_why(path)}") from None
-        if "I/O" in text:
-            raise StudyError(f"the disk failed under the study {name} ({text}): what it stored before stays") from None
-        if "not a database" in text:
-            raise StudyError(
-                f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs"
-            ) from None
-        raise damaged(path, text) from None
+        raise _sentence(path, error) from None
+
+
+def _sentence(path: Path, error: sqlite3.Error) -> StudyError:
+    text, name = str(error), repr(str(path))
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the kind; the higher bits say more exactly where
+    if "closed database" in text:
+        return StudyError(f"the study {name} is closed: open it again")
+    if code == sqlite3.SQLITE_FULL or "full" in text:
+        return full(path)
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL) and _no_room(path):
+        return full(path)
+    if code == sqlite3.SQLITE_READONLY or "readonly" in text:
+        return StudyError(f"cannot write to the study {name}: the file or its folder is read-only")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL) or "locked" in text:
+        return StudyError(f"the study {name} is locked by another program: close it there")
+    if code == sqlite3.SQLITE_CANTOPEN or "unable to open" in text:
+        return StudyError(f"cannot open the study {name}: {_why(path)}")
+    if code == sqlite3.SQLITE_IOERR or "I/O" in text:
+        return StudyError(f"the disk failed under the study {name} ({text}): what it stored before stays")
+    if code == sqlite3.SQLITE_NOTADB or "not a database" in text:
+        return StudyError(f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs")
+    return damaged(path, text)
+
+
+def _no_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.absolute().parent).free < LITTLE
+    except OSError:
+        return False
 
 
 def _why(path: Path) -> str:

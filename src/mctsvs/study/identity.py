@@ -1,14 +1,83 @@
-"""Whether a study is the one the caller means, and if not, what differs."""
+"""What a study is about: begun, opened, and refused where it is not the one that the caller means."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from mctsvs.common import InputError
+from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import codec
+from mctsvs.study.errors import StudyError
+from mctsvs.study.journal import Journal
+from mctsvs.study.ledger import Ledger
+from mctsvs.study.lock import WriterLock
+
+
+def checked_path(path: Any) -> Path:
+    if path == ":memory:":
+        raise InputError("a study is a file, not ':memory:': give a name such as 'run.db', or use mctsvs.Optimizer")
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a study's file cannot be {short(path)}: give its name first, such as Study('run.db', space)")
+    return Path(path)
+
+
+def open_ledger(path: Path, given: Mapping[str, Any], options: Mapping[str, Any], *, readonly: bool) -> Ledger:
+    """The study in this file, which is begun if there is none; it must be what is given."""
+    if readonly:
+        return _opened(Ledger(path, None), given, options)
+    if not path.exists() and "space" not in given:
+        raise StudyError(f"there is no study {str(path)!r}: give a space to begin one")
+    if not path.parent.is_dir():
+        folder = str(path.parent)
+        raise StudyError(f"cannot begin a study in {str(path)!r}: the folder {folder!r} does not exist")
+    lock = WriterLock(path)
+    try:
+        if not path.exists():
+            _create(path, given, options)
+        lock.claim()
+        ledger = Ledger(path, lock)
+    except BaseException:
+        lock.release()
+        raise
+    return _opened(ledger, given, options)
+
+
+def _opened(ledger: Ledger, given: Mapping[str, Any], options: Mapping[str, Any]) -> Ledger:
+    try:
+        contents = ledger.contents
+        found = differences(contents.identity, contents.space, given, options)
+        if found:
+            raise StudyError(
+                f"the study {str(ledger.path)!r} is another one: {'; '.join(found)} (give what it was begun with, or "
+                f"another file)"
+            )
+        if ledger.lock is not None:
+            _ = ledger.optimizer  # now, so that what is wrong with it is said now
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _create(path: Path, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    opt = Optimizer(**{"direction": "minimize", **given}, **options)
+    identity = {
+        "space": opt.space.to_state(),
+        "direction": opt.direction,
+        "method": opt.method,
+        "options": opt.options,
+        "seed": opt.seed,
+    }
+    try:
+        Journal.create(path, {"identity": identity})
+    except TypeError as error:
+        raise StudyError(f"these options cannot be stored: {error}") from None
 
 
 def differences(

@@ -1,146 +1,122 @@
 """The journal: all that happened in a study, in order, in one SQLite file.
 
     meta      name, data: what the study is (space, direction, method, options, seed) and notes, as `codec` packs them
-    journal   one entry for everything that happened, never changed: see `Entry`
-    head      number and checksum of the last entry, so that a lost end is noticed
-    memory    what the method has in mind after entry `seq`; a convenience: it follows from the entries before it
+    journal   one row for everything that happened, never changed: see `Event`
+    head      number and checksum of the last event, so that a lost end is noticed
+    memory    what the method has in mind after event `seq`; a convenience: it follows from the events before it
 
-An entry's checksum covers the entry and the checksum of the one before. Every change is one transaction; the file is
-in write-ahead mode, so readers never wait and a killed process loses nothing that was committed. Against a loss of
-power, a commit waits for the disk if none has done so within the last five seconds, which is every commit where an
-evaluation takes longer; the system writes the others to the disk within half a minute.
+An event's checksum covers the event and the checksum of the one before, the first one's the study's description. Every
+change is one transaction; the file is in write-ahead mode, so readers never wait and a killed process loses nothing
+that was committed. Against a loss of power, a commit waits for the disk if none has done so within the last five
+seconds, which is every commit where an evaluation takes longer; the system writes the others to the disk within half a
+minute.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
-import struct
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from mctsvs.study import codec
-from mctsvs.study.errors import StudyError, clear_errors, damaged
+from mctsvs.study import codec, files
+from mctsvs.study.errors import LostError, StudyError, clear_errors, damaged
+from mctsvs.study.formats import (
+    COLUMNS,
+    INSERT,
+    JOURNAL,
+    KINDS,
+    ROWS,
+    VERSION,
+    Event,
+    check_tables,
+    checksum,
+    create_tables,
+    memory_checksum,
+    origin,
+)
 
-APPLICATION = 0x6D637673  # "mcvs", in the file's header
-VERSION = 1
 SYNC_SECONDS = 5.0
-KINDS = ("ask", "tell", "result", "enqueue", "import")
-
-# version -> what makes a file of the version before into one of this version, inside one transaction
-MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {}
-
-SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE journal (
-    seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, number INTEGER NOT NULL, call INTEGER NOT NULL,
-    iteration INTEGER NOT NULL, value REAL, text TEXT NOT NULL, variables BLOB NOT NULL, point BLOB NOT NULL,
-    checksum BLOB NOT NULL
-);
-CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL, checksum BLOB NOT NULL);
-CREATE TABLE memory (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL, data BLOB NOT NULL, checksum BLOB);
-"""
+LOOK_SECONDS = 0.01  # changes that follow each other faster do not each look whether the file is still there
+LARGEST = 1 << 29  # bytes of one cell that are read
 
 
-class Entry(NamedTuple):
-    """Something that happened.
+class Memory(NamedTuple):
+    """What the method had in mind after event `seq`, and the checksum of that."""
 
-    ask      trial `number` was asked for, in one call with those of the same `call`; text: its source
-    tell     its value, None for a failure, came, with a message in text; from then on the method knows it
-    result   the same, but the method is to be told later, when those before it are there
-    enqueue  the user wants `point` tried
-    import   a trial that was evaluated elsewhere
-    """
-
-    kind: str
-    number: int = -1
-    call: int = -1
-    iteration: int = 0
-    value: float | None = None
-    text: str = ""
-    variables: bytes = b""
-    point: bytes = b""
-
-    def checksum(self, seq: int, before: bytes) -> bytes:
-        value = b"" if self.value is None else struct.pack("<d", self.value)
-        kind, text = self.kind.encode(), self.text.encode()
-        lengths = len(kind), len(value), len(text), len(self.variables)
-        numbers = struct.pack("<8q", seq, self.number, self.call, self.iteration, *lengths)
-        parts = b"".join((before, numbers, kind, value, text, self.variables, self.point))
-        return hashlib.blake2b(parts, digest_size=8).digest()
-
-
-def checksum(*parts: bytes) -> bytes:
-    digest = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        digest.update(struct.pack("<q", len(part)) + part)
-    return digest.digest()
+    seq: int
+    packed: bytes
+    checksum: bytes
 
 
 class Journal:
     """A study's file. Every error is a `StudyError`."""
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
-        """Open a file made by `create`; one of an older version is brought up to date."""
+    def __init__(self, path: Path, *, readonly: bool = False, alone: bool = True) -> None:
+        """Open a file made by `create`; one of an older format is brought up to date, unless it is only read."""
         self.path = path
-        self.last = b""  # checksum of the last entry read or written
-        self.length = 0  # entries read or written
+        self.last = b""  # checksum of the last event read or written
+        self.length = 0  # events read or written
         self._synced = 0.0
+        files.check_helpers(path)
         with clear_errors(path):
             self.connection = _connect(path, readonly)
             try:
-                self._begin(readonly)
+                self.version = check_tables(self.connection, path, alone=alone)
+                if not readonly:
+                    if self.version < VERSION:
+                        self._bring_up_to_date()
+                    self.connection.execute("PRAGMA journal_mode = WAL")
+                    self.connection.execute("PRAGMA synchronous = NORMAL")
+                    self._presence = files.Presence(path)
             except BaseException:
                 self.connection.close()
                 raise
 
-    def _begin(self, readonly: bool) -> None:
-        one = self.connection.execute
-        application, version = (one(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        tables = {name for (name,) in one("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if application != APPLICATION and "journal" not in tables:
-            raise StudyError(f"{str(self.path)!r} is not a study: it is an SQLite file of another program")
-        if application != APPLICATION or version < 1:
-            raise damaged(self.path, "its header is wrong")
-        if version > VERSION:
-            raise StudyError(
-                f"the study {str(self.path)!r} has format {version}, this version of mctsvs reads up to {VERSION}: "
-                f"install a newer mctsvs"
-            )
-        if version < VERSION:
-            if readonly:
-                raise StudyError(
-                    f"the study {str(self.path)!r} has format {version}, older than {VERSION}: open it once for "
-                    f"writing, which brings it up to date"
-                )
-            migrate(self.connection, version)
-        if not readonly:
-            one("PRAGMA journal_mode = WAL")
-            one("PRAGMA synchronous = NORMAL")
+    @staticmethod
+    def create(path: Path, meta: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
+        """A new file; complete once it is there under its name, so that a process killed meanwhile leaves none."""
+        files.write_new(path, Journal.contents(meta, events))
 
     @staticmethod
-    def create(path: Path, meta: Mapping[str, Any]) -> None:
-        """A new file; complete once it is there under its name, so that a process killed meanwhile leaves none."""
-        rows = [_meta_row(name, value) for name, value in meta.items()]
-        fresh = path.with_name(path.name + ".new")
-        fresh.unlink(missing_ok=True)
-        with clear_errors(path):
-            connection = sqlite3.connect(fresh, isolation_level=None)
-            try:
-                connection.executescript(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};")
-                connection.execute("BEGIN")
-                for statement in filter(str.strip, SCHEMA.split(";")):
-                    connection.execute(statement)
-                connection.execute("INSERT INTO head VALUES (0, 0, ?)", (checksum(b"head"),))
-                connection.executemany("INSERT INTO meta VALUES (?, ?, ?)", rows)
-                connection.execute("COMMIT")
-            finally:
-                connection.close()
-        fresh.replace(path)
+    def contents(meta: Mapping[str, Any], events: Iterable[Event]) -> bytes:
+        """The bytes of a file that holds these."""
+        rows = {name: codec.pack(value) for name, value in meta.items()}
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        try:
+            connection.execute("BEGIN")
+            create_tables(connection)
+            described = [(name, data, checksum(name.encode(), data)) for name, data in rows.items()]
+            connection.executemany("INSERT INTO meta VALUES (?, ?, ?)", described)
+            written, seq, last = _rows(events, 0, origin(rows["identity"]))
+            connection.executemany(INSERT, written)
+            connection.execute("INSERT INTO head VALUES (0, ?, ?)", (seq, last))
+            connection.execute("COMMIT")
+            return connection.serialize()
+        finally:
+            connection.close()
+
+    def _bring_up_to_date(self) -> None:
+        """Write the same events again, in the format of today: all or nothing. The memory follows from them."""
+        one = self.connection.execute
+        one("BEGIN IMMEDIATE")
+        try:
+            events = list(self.events())
+            one("DROP TABLE journal")
+            one(JOURNAL[VERSION])
+            rows, seq, last = _rows(events, 0, origin(self._identity()))
+            self.connection.executemany(INSERT, rows)
+            one("UPDATE head SET seq = ?, checksum = ?", (seq, last))
+            one("DELETE FROM memory")
+            one(f"PRAGMA user_version = {VERSION}")
+            one("COMMIT")
+        except BaseException:
+            self.release()
+            raise
+        self.version = VERSION
 
     def meta(self) -> dict[str, Any]:
         """All of the meta data."""
@@ -149,15 +125,27 @@ class Journal:
             for name, data, check in self.connection.execute("SELECT name, data, checksum FROM meta"):
                 if not (isinstance(name, str) and isinstance(data, bytes) and check == checksum(name.encode(), data)):
                     raise damaged(self.path, "its description is not what was written")
-                found[name] = codec.unpack(data)
+                try:
+                    found[name] = codec.unpack(data)
+                except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+                    raise damaged(self.path, f"{type(error).__name__} in its description") from None
         return found
 
+    def _identity(self) -> bytes:
+        row = self.connection.execute("SELECT data FROM meta WHERE name = 'identity'").fetchone()
+        if row is None or not isinstance(row[0], bytes):
+            raise damaged(self.path, "what it is about is lost")
+        return row[0]
+
     def set_meta(self, name: str, value: Any) -> None:
+        data = codec.pack(value)
+        self._check_present(time.monotonic())
         with clear_errors(self.path):
-            self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", _meta_row(name, value))
+            row = (name, data, checksum(name.encode(), data))
+            self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
 
     def count(self, *kinds: str) -> int:
-        """Entries of these kinds."""
+        """Events of these kinds."""
         marks = ", ".join("?" * len(kinds))
         with clear_errors(self.path):
             rows = self.connection.execute(f"SELECT count(*) FROM journal WHERE kind IN ({marks})", kinds)
@@ -172,55 +160,59 @@ class Journal:
         if self.connection.in_transaction:
             self.connection.rollback()
 
-    def entries(self) -> Iterator[Entry]:
-        """All entries in order, each one checked; raises at the first that is not what was written."""
-        self.last, self.length = checksum(b"head"), 0
+    def events(self) -> Iterator[Event]:
+        """All events in order, each one checked; raises at the first that is not what was written."""
+        version, proposed = self.version, 0
         with clear_errors(self.path):
-            columns = "seq, kind, number, call, iteration, value, text, variables, point, checksum"
-            for seq, *row, check in self.connection.execute(f"SELECT {columns} FROM journal ORDER BY seq"):
-                if seq != self.length + 1 or [type(item) for item in row] not in _ROWS:
-                    raise damaged(self.path, f"entry {self.length + 1} is missing or malformed")
-                entry = Entry(*row)
-                if check != entry.checksum(seq, self.last) or entry.kind not in KINDS:
-                    raise damaged(self.path, f"entry {seq} is not what was written")
+            self.last, self.length = origin(self._identity(), version), 0
+            for seq, *row, check in self.connection.execute(f"SELECT {COLUMNS[version]} FROM journal ORDER BY seq"):
+                if seq != self.length + 1 or [type(item) for item in row] not in ROWS:
+                    raise damaged(self.path, f"event {self.length + 1} is missing or malformed")
+                event = Event(*row)
+                if check != event.checksum(seq, self.last, version) or event.kind not in KINDS:
+                    raise damaged(self.path, f"event {seq} is not what was written")
                 self.last, self.length = check, seq
-                yield entry
+                if version == 1 and event.kind == "ask" and event.text == "proposed":
+                    event, proposed = event._replace(ticket=proposed), proposed + 1  # methods count from 0
+                yield event
             head = self.connection.execute("SELECT seq, checksum FROM head").fetchall()
         if head != [(self.length, self.last)]:
-            raise damaged(self.path, f"entries after number {self.length} are missing")
+            raise damaged(self.path, f"events after number {self.length} are missing")
 
-    def memory(self) -> tuple[int, Any] | None:
-        """The method's memory and the number of entries it stands for; None if there is none."""
+    def memory(self) -> Memory | None:
+        """The method's memory as it is stored; None if there is none."""
         with clear_errors(self.path):
             row = self.connection.execute("SELECT seq, data, checksum FROM memory").fetchone()
         if row is None:
             return None
-        seq, data, check = row
-        if not (isinstance(seq, int) and isinstance(data, bytes) and check == _memory_checksum(seq, data)):
+        if [type(item) for item in row] != [int, bytes, bytes] or row[0] < 0:
             raise damaged(self.path, "the method's memory is not what was written")
-        return seq, codec.unpack(data)
+        return Memory(*row)
 
-    def append(self, entries: Sequence[Entry], memory: bytes | None = None) -> None:
-        """Entries, and the method's memory after them, in one transaction."""
-        seq, last = self.length, self.last
-        rows = []
-        for e in entries:
-            seq += 1
-            last = e.checksum(seq, last)
-            rows.append((seq, e.kind, e.number, e.call, e.iteration, e.value, e.text, e.variables, e.point, last))
+    def remembered(self, memory: Memory) -> dict[str, Any]:
+        """What is in it, if it was written after the event that was read last."""
+        check = memory_checksum(memory.seq, self.last, memory.packed, self.version)
+        found = codec.unpack(memory.packed) if (memory.seq, memory.checksum) == (self.length, check) else None
+        if not isinstance(found, dict):
+            raise damaged(self.path, "the method's memory is not what was written")
+        return found
+
+    def append(self, events: Sequence[Event], memory: bytes | None = None) -> None:
+        """Events, and the method's memory after them, in one transaction."""
         now = time.monotonic()
+        self._check_present(now, LOOK_SECONDS)
         wait = now - self._synced > SYNC_SECONDS
+        rows, seq, last = _rows(events, self.length, self.last)
         with clear_errors(self.path):
             one = self.connection.execute
             try:
                 if wait:
                     one("PRAGMA synchronous = FULL")
                 one("BEGIN IMMEDIATE")
-                if rows:
-                    self.connection.executemany("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-                    one("UPDATE head SET seq = ?, checksum = ?", (seq, last))
+                self._move_head(seq, last)
+                self.connection.executemany(INSERT, rows)
                 if memory is not None:
-                    row = (seq, memory, _memory_checksum(seq, memory))
+                    row = (seq, memory, memory_checksum(seq, last, memory))
                     one("INSERT OR REPLACE INTO memory VALUES (0, ?, ?, ?)", row)
                 one("COMMIT")
             except BaseException:
@@ -233,34 +225,38 @@ class Journal:
             self._synced = now
         self.length, self.last = seq, last
 
+    def _move_head(self, seq: int, last: bytes) -> None:
+        """Events follow what this process has read or written, nothing else."""
+        change = "UPDATE head SET seq = ?, checksum = ? WHERE seq = ? AND checksum = ?"
+        if self.connection.execute(change, (seq, last, self.length, self.last)).rowcount != 1:
+            raise StudyError(
+                f"another process has written to the study {str(self.path)!r} meanwhile, as when its .lock file is "
+                f"deleted: close it here, and open it again when the other one has closed it"
+            )
+
+    def check_end(self) -> None:
+        """Before it is closed: that the last changes have not gone with the file."""
+        if self._presence.unseen:
+            self._check_present(time.monotonic())
+
+    def _check_present(self, now: float, interval: float = 0.0) -> None:
+        what = self._presence.wrong(now, interval)
+        if what:
+            raise LostError(f"the study {str(self.path)!r} was taken away under the run ({what})")
+
     def close(self) -> None:
         with clear_errors(self.path):
             self.connection.close()
 
 
-def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a file of an older version up to date, all or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for target in range(version + 1, VERSION + 1):
-            MIGRATIONS[target](connection)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-_ROWS = [[str, int, int, int, value, str, bytes, bytes] for value in (float, type(None))]
-
-
-def _meta_row(name: str, value: Any) -> tuple[str, bytes, bytes]:
-    data = codec.pack(value)
-    return name, data, checksum(name.encode(), data)
-
-
-def _memory_checksum(seq: int, data: bytes) -> bytes:
-    return checksum(struct.pack("<q", seq), data)
+def _rows(events: Iterable[Event], seq: int, last: bytes) -> tuple[list[tuple[Any, ...]], int, bytes]:
+    """Rows of events that follow number `seq`, whose checksum is `last`; number and checksum of the last one."""
+    rows = []
+    for event in events:
+        seq += 1
+        last = event.checksum(seq, last)
+        rows.append((seq, *event, last))
+    return rows, seq, last
 
 
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
@@ -275,6 +271,8 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
         # one thread at a time uses a study, not necessarily the one that opened it
         connection = sqlite3.connect(f"{address}?{mode}", uri=True, isolation_level=None, check_same_thread=False)
         try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import math
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.common import InputError
+from mctsvs.common import InputError, check_count
 from mctsvs.optimizer import Optimizer, Trial, as_value
 from mctsvs.space import Space
-from mctsvs.study import codec, points
-from mctsvs.study.contents import Contents, optimizer, read
+from mctsvs.study import points
 from mctsvs.study.errors import StudyError
-from mctsvs.study.identity import differences
-from mctsvs.study.journal import Entry, Journal
-from mctsvs.study.lock import WriterLock
+from mctsvs.study.identity import checked_path, open_ledger
+from mctsvs.study.run import RunOptions, run
+from mctsvs.study.text import as_text
 from mctsvs.tree import Node
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     import pandas
-
-LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
 
 
 class AsStored(enum.Enum):
@@ -51,7 +45,7 @@ class Study:
     The same lines on an existing file go on where it ended, bit for bit, whatever ended it. `Study("run.db")` takes
     everything from the file; what is given must be what the file says.
 
-    path        one file, on a disk of this machine; one process at a time writes to it
+    path        one file, on a disk of this machine; one process at a time writes to it, from any of its threads
     space, direction, method, seed, options     as for `mctsvs.Optimizer`
     readonly    only look: always possible, also while another process writes
     """
@@ -67,105 +61,55 @@ class Study:
         readonly: bool = False,
         **options: Any,
     ) -> None:
-        self.path, self.readonly = Path(path), readonly
+        self.path, self.readonly = checked_path(path), readonly
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
         given = {name: value for name, value in given.items() if value is not AS_STORED}
         if space is not None:
             given["space"] = Space.of(space)
-        self._opt: Optimizer | None = None
-        self._stale = False  # the optimizer may have done what the journal does not have
-        self._process = os.getpid()
-        self._lock = None if readonly else self._write_lock(space)
-        try:
-            if not readonly and not self.path.exists():
-                self._create(given, options)
-            self._journal = Journal(self.path, readonly=readonly)
-            self._contents = contents = read(self._journal)
-            self._check_same(given, options)
-            if not readonly:
-                self._opt = self._revive(contents)
-            contents = self._contents
-        except BaseException:
-            self.close()
-            raise
-        self.space = contents.space
-        self.direction, self.method, self.seed, self.options = (
-            contents.identity[name] for name in ("direction", "method", "seed", "options")
-        )
-        self._results = contents.results
-        self._thinking = self._price = 0.0  # seconds since the memory was stored, and seconds to store it
-
-    def _write_lock(self, space: Any) -> WriterLock:
-        if not self.path.exists() and space is None:
-            raise StudyError(f"there is no study {str(self.path)!r}: give a space to begin one")
-        if not self.path.parent.is_dir():
-            folder = str(self.path.parent)
-            raise StudyError(f"cannot begin a study in {str(self.path)!r}: the folder {folder!r} does not exist")
-        return WriterLock(self.path)
-
-    def _create(self, given: Mapping[str, Any], options: dict[str, Any]) -> None:
-        opt = Optimizer(**{"direction": "minimize", **given}, **options)
-        identity = {
-            "space": opt.space.to_state(),
-            "direction": opt.direction,
-            "method": opt.method,
-            "options": opt.options,
-            "seed": opt.seed,
-        }
-        try:
-            Journal.create(self.path, {"identity": identity})
-        except TypeError as error:
-            raise StudyError(f"these options cannot be stored: {error}") from None
-
-    def _check_same(self, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        found = differences(self._contents.identity, self._contents.space, given, options)
-        if found:
-            raise StudyError(
-                f"the study {str(self.path)!r} is another one: {'; '.join(found)} (give what it was begun with, or "
-                f"another file)"
-            )
-
-    def _revive(self, contents: Contents) -> Optimizer:
-        try:
-            return optimizer(contents)
-        except InputError:  # such as a library that is not installed here
-            raise
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError):
-            # another version of the method remembers other things; what happened is the same
-            self._contents = read(self._journal, memory=False)
-        try:
-            return optimizer(self._contents)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise StudyError(
-                f"the study {str(self.path)!r} cannot be resumed ({type(error).__name__}): this version of mctsvs does "
-                f"not understand it; its trials can be read and exported"
-            ) from None
+        self._ledger = open_ledger(self.path, given, options, readonly=readonly)
 
     # what is in it
 
     @property
+    def space(self) -> Space:
+        return self._ledger.contents.space
+
+    @property
+    def direction(self) -> str:
+        return str(self._ledger.contents.identity["direction"])
+
+    @property
+    def method(self) -> str:
+        return str(self._ledger.contents.identity["method"])
+
+    @property
+    def seed(self) -> int:
+        return int(self._ledger.contents.identity["seed"])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self._ledger.contents.identity["options"])
+
+    @property
     def optimizer(self) -> Optimizer:
         """The optimizer behind it; of a study that is only read, made when first needed."""
-        if self._stale:
-            self._contents = read(self._journal)
-            self._opt, self._results, self._stale = None, self._contents.results, False
-        if self._opt is None:
-            self._opt = self._revive(self._contents)
-        return self._opt
+        return self._ledger.optimizer
 
     @property
     def trials(self) -> list[Trial]:
         """All trials in order; the value of those not told is None."""
-        return self._contents.trials if self._opt is None else self.optimizer.trials
+        with self._ledger.mutex:
+            opt = self._ledger.revived
+            return self._ledger.contents.trials if opt is None else opt.trials
 
     @property
     def best(self) -> Trial:
         """The best trial told so far (the one told first, if several are equal)."""
-        if self._opt is not None:
-            return self.optimizer.best
-        told = [t for t in (self.trials[number] for number in self._contents.told) if not t.failed]
+        with self._ledger.mutex:
+            opt = self._ledger.revived
+            if opt is not None:
+                return opt.best
+            told = [t for t in (self.trials[number] for number in self._ledger.contents.told) if not t.failed]
         if not told:
             raise InputError("there is no best trial yet: no evaluation has succeeded")
         sign = -1.0 if self.direction == "maximize" else 1.0
@@ -174,23 +118,27 @@ class Study:
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
-        if self._opt is not None:
-            return self.optimizer.has_best
-        return any(t.value is not None and not t.failed for t in self.trials)
+        with self._ledger.mutex:
+            opt = self._ledger.revived
+            return any(t.value is not None and not t.failed for t in self.trials) if opt is None else opt.has_best
 
     @property
     def pending(self) -> list[Trial]:
         """Trials asked for and not yet told."""
-        return [t for t in self.trials if t.value is None] if self._opt is None else self.optimizer.pending
+        with self._ledger.mutex:
+            opt = self._ledger.revived
+            return [t for t in self.trials if t.value is None] if opt is None else opt.pending
 
     @property
     def evaluated(self) -> int:
         """Trials told, without those imported: what a budget counts."""
-        return sum(t.value is not None and t.source != "imported" for t in self.trials)
+        with self._ledger.mutex:
+            return sum(t.value is not None and t.source != "imported" for t in self.trials)
 
     def importance(self) -> dict[str, float]:
         """Name -> score between 0 and 1, most important first; see `Optimizer.importance`."""
-        return self.optimizer.importance()
+        with self._ledger.mutex:
+            return self.optimizer.importance()
 
     @property
     def tree(self) -> Node | None:
@@ -200,77 +148,54 @@ class Study:
     @property
     def notes(self) -> dict[str, Any]:
         """What `note` has stored."""
-        return {name: value for name, value in self._journal.meta().items() if name != "identity"}
+        with self._ledger.mutex:
+            return {name: value for name, value in self._ledger.journal.meta().items() if name != "identity"}
 
     def note(self, name: str, value: Any) -> None:
         """Keep plain data (numbers, strings, lists, dicts, arrays) with the study under a name."""
-        self._check_writable()
         if name == "identity":
             raise InputError("a note cannot be called 'identity': that is what the study is")
         try:
-            self._journal.set_meta(name, value)
+            self._ledger.note(name, value)
         except TypeError as error:
             raise InputError(f"the note {name!r} cannot be stored: {error}") from None
 
     # what changes it
 
+    def plan(self, budget: int) -> None:
+        """How many evaluations there will be in all, as `optimize` says it; see `Optimizer.plan`."""
+        self._ledger.plan(check_count("budget", budget))
+
     def ask(self, n: int = 1) -> list[Trial]:
         """The next n points to evaluate, stored before they are returned; see `Optimizer.ask`."""
-        with self._change() as opt:
-            before = time.perf_counter()
-            trials = opt.ask(n)
-            self._thinking += time.perf_counter() - before
-            first, size = trials[0].number, len(opt.space)
-            entries = [
-                Entry(
-                    "ask",
-                    trial.number,
-                    first,
-                    trial.iteration,
-                    text=trial.source,
-                    variables=codec.pack_positions(trial.variables, size),
-                    point=codec.pack_point(trial.unit),
-                )
-                for trial in trials
-            ]
-            self._store(entries, remember=self._thinking >= LEAST_THINKING * self._price)
-        return trials
+        return self._ledger.ask(n)
 
     def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """The value of a trial, stored before the method gets it; None, NaN and infinities: it failed."""
-        number, number_value = self._checked(trial, value)
-        message = _text(message)
-        with self._change() as opt:
-            self._store([_told("tell", number, number_value, message)])
-            before = time.perf_counter()
-            opt.tell(number, number_value, message)
-            self._thinking += time.perf_counter() - before
-            self._results.pop(number, None)
+        self._ledger.tell(trial, _value(value), as_text(message))
 
     def keep(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """Store a value that the method is to be told later, in the order of the trials."""
-        number, number_value = self._checked(trial, value)
-        message = _text(message)
-        with self._change():
-            self._store([_told("result", number, number_value, message)])
-            self._results[number] = (number_value, message)
+        self._ledger.keep(trial, _value(value), as_text(message))
 
     @property
     def results(self) -> Mapping[int, tuple[float, str]]:
         """Number -> value and message of the trials in `keep`."""
-        return self._results
+        return self._ledger.contents.results
 
-    def _checked(self, trial: Trial | int, value: float | None) -> tuple[int, float]:
-        self._check_writable()
-        return self.optimizer.waiting(trial).number, as_value(value) + 0.0  # 0.0 for -0.0, as SQLite keeps it
+    def strike(self, trial: Trial | int, message: str = "") -> int:
+        """Store that a trial has cost its worker; how many it has cost by now."""
+        return self._ledger.strike(trial, as_text(message))
+
+    @property
+    def strikes(self) -> Mapping[int, int]:
+        """Number -> workers that a trial which waits for its value has cost."""
+        return self._ledger.contents.strikes
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Points, vectors or dicts of name -> value, to be tried before the method's own."""
-        self._check_writable()
-        units = [self.optimizer.unit_of(point) for point in points]
-        with self._change() as opt:
-            self._store([Entry("enqueue", point=codec.pack_point(unit)) for unit in units])
-            opt.queue.extend(units)
+        self._ledger.check_writable()
+        self._ledger.enqueue([self.optimizer.unit_of(point) for point in points])
 
     def import_points(self, source: Any) -> int:
         """Earlier evaluations as a warm start; how many there were.
@@ -280,21 +205,11 @@ class Study:
 
         They become trials that do not count towards a budget. A large file is one transaction: all of it or nothing.
         """
-        self._check_writable()
+        self._ledger.check_writable()
         rows = points.rows(source, self.space, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
-        with self._change() as opt:
-            first = len(opt.trials)
-            self._store(
-                [
-                    Entry("import", first + i, first, value=_stored(value), text=text, point=codec.pack_point(unit))
-                    for i, (unit, value, text) in enumerate(rows)
-                ]
-            )
-            for unit, value, text in rows:
-                opt.insert(unit, value, text)
-        self.save()
+        self._ledger.insert(rows)
         return len(rows)
 
     def optimize(
@@ -321,21 +236,18 @@ class Study:
         timeout       seconds for an evaluation. Without an executor its process is ended then; with one, its result
                       is no longer waited for.
         max_failures  so many failures in a row end the run with an error
-        callback      called as callback(study, trial) after each evaluation
+        callback      called as callback(study, trial) after each evaluation; True, or StopIteration, ends the run
 
         Ctrl-C ends the run at once and says how far it came: everything told is stored, and the same call goes on.
         """
-        from mctsvs.study.run import Settings, run
-
-        self._check_writable()
-        settings = Settings(budget, executor, workers, asynchronous, timeout, max_failures, callback)
+        self._ledger.check_writable()
+        options = RunOptions(budget, executor, workers, asynchronous, timeout, max_failures, callback)
         try:
-            run(self, f, settings)
+            run(self, f, options)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
-            if self._lock is not None:
-                self.save()
+            self.save()
         if not self.has_best:
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
@@ -346,41 +258,8 @@ class Study:
 
     def save(self) -> None:
         """Store the method's memory, so that resuming takes no thinking. Nothing is ever lost without it."""
-        if self._opt is not None and not self._stale and not self.readonly and self._thinking > 0.0:
-            self._store([], remember=True)
-
-    @contextmanager
-    def _change(self) -> Iterator[Optimizer]:
-        """Between the method's step and the journal's, anything may happen: if it does, the journal is right."""
-        self._check_writable()
-        opt = self.optimizer
-        try:
-            yield opt
-        except BaseException:
-            self._stale = True
-            raise
-
-    def _store(self, entries: list[Entry], *, remember: bool = False) -> None:
-        before = time.perf_counter()
-        memory = None
-        if remember:
-            assert self._opt is not None
-            memory = codec.pack(self._opt.memory())
-        self._journal.append(entries, memory)
-        if remember:
-            self._thinking, self._price = 0.0, time.perf_counter() - before
-
-    def _check_writable(self) -> None:
-        if self.readonly:
-            raise StudyError(
-                f"the study {str(self.path)!r} was opened with readonly=True: open it without to change it"
-            )
-        if self._lock is None:
-            raise StudyError(f"the study {str(self.path)!r} is closed: open it again")
-        if os.getpid() != self._process:
-            raise StudyError(
-                f"the study {str(self.path)!r} belongs to process {self._process}: tell it the values there"
-            )
+        if not self.readonly:
+            self._ledger.save()
 
     # in and out
 
@@ -394,17 +273,7 @@ class Study:
 
     def close(self) -> None:
         """Store what is worth it and let other processes write; done again, it does nothing."""
-        if os.getpid() != self._process:
-            return
-        lock, self._lock = self._lock, None
-        try:
-            if lock is not None and hasattr(self, "_price"):
-                self.save()
-        finally:
-            if hasattr(self, "_journal"):
-                self._journal.close()
-            if lock is not None:
-                lock.release()
+        self._ledger.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # forgotten studies must not stay locked
@@ -422,13 +291,5 @@ class Study:
         return f"Study({str(self.path)!r}, {self.method}, {self.evaluated} evaluations of {len(self.space)} variables)"
 
 
-def _text(message: Any) -> str:
-    return str(message).encode("utf-8", "replace").decode()  # what is no character cannot be stored
-
-
-def _stored(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _told(kind: str, number: int, value: float, message: str) -> Entry:
-    return Entry(kind, number, value=_stored(value), text=message)
+def _value(value: float | None) -> float:
+    return as_value(value) + 0.0  # 0.0 for -0.0, as SQLite keeps it

@@ -1,0 +1,64 @@
+"""Bayesian optimisation of all variables that may matter, or of a changing part of very many.
+
+Two models under the dimension-scaled prior take turns, once there are points enough for a model of the best.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mctsvs.common import Array, Indices
+from mctsvs.default import constants as const
+from mctsvs.default.turns import Candidate, in_turn
+from mctsvs.history import History
+from mctsvs.solve import DIMENSION_SCALED
+from mctsvs.solve.bo import BayesianOptimisation, BOOptions
+from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
+
+
+class AllModel(Saved):
+    """The next point in many coordinates; `owner` says which variable each belongs to.
+
+    best   every other point comes from a model of the best points alone
+    """
+
+    saved = ("part", "given", "of_all", "of_best")
+    part: Indices | None = None  # the coordinates moved, where these are not all
+    given: bool = False  # whether the caller chose them
+    of_all: BayesianOptimisation
+    of_best: BayesianOptimisation
+
+    def __init__(self, owner: Indices, *, best: bool = True) -> None:
+        self.owner, self.best, options = owner, best, BOOptions(**DIMENSION_SCALED)
+        self.of_all = BayesianOptimisation(options, distinct=True)
+        self.of_best = BayesianOptimisation(options, distinct=True, best_share=const.BEST_SHARE)
+
+    @property
+    def moved(self) -> Indices:
+        """Coordinates of the point proposed last."""
+        return np.arange(len(self.owner)) if self.part is None else self.part
+
+    def choose(self, turn: int, probability: Array, rng: np.random.Generator, *, among: Indices | None = None) -> None:
+        """The coordinates to move: those given, all, or for a while a part, by the probability (V,) to matter."""
+        if among is not None or len(self.owner) <= const.WIDEST_MODEL:
+            self.part = among
+        elif self.part is None or self.given or turn % const.PART_TURNS == 0:
+            order = np.argsort(-(probability + 1e-3 * rng.random(len(probability))))
+            whole = np.cumsum(np.bincount(self.owner)[order]) <= const.PART  # a category with all of its coordinates
+            self.part = np.flatnonzero(np.isin(self.owner, order[whole]))
+        self.given = among is not None
+
+    def propose(self, turn: int, history: History, waiting: Array, rng: np.random.Generator) -> Array:
+        """A point (D,): the best one with other values of the coordinates chosen."""
+        start, moved = history.X[history.best(1)[0]], self.moved
+        failed = history.failures_beside(start, moved) if self.given else None  # others may do what others did
+        subspace = Subspace(history, moved, waiting, self.owner, failed)
+
+        def ask(model: BayesianOptimisation) -> Candidate:
+            x = start.copy()
+            x[moved] = model.propose(1, subspace, rng)[0]
+            return Candidate(x)
+
+        best = self.best and turn % 2 == 1 and len(history) >= 2 * len(moved)
+        return in_turn(self.of_best if best else None, self.of_all, ask, history.X).x

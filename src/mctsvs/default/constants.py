@@ -1,0 +1,53 @@
+"""The numbers of the method. Where a page is named, other values or doing without were measured there.
+
+The page is docs/results/ablation.md: what each part adds, and under "Tried and left out" what did worse.
+"""
+
+# the design (page: Sobol points to start from)
+DESIGN = 10  # points before the first decision
+DESIGN_OF_ALL = 20  # points before the model of all variables
+
+# comparing
+SAME = 1e-9  # values closer than this share of their range are equal
+SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
+LEAST_PUSH, PUSHES = 0.2, 0.6  # least change of a coordinate under test, and what is added at most
+
+# how many variables matter (page: decision)
+AFFORDABLE, REACHABLE = 110.0, 15  # tests worth spending, and variables found in any case; where no budget is known
+TESTABLE = 0.6  # of a known budget, after the design, may go into tests
+FEWEST = 4  # variables that tests must be able to find to be begun at all
+LEAST_PROBES, MOST_PROBES = 4, 16  # fresh groups before the decision
+SURE_SPARSE, SURE_DENSE = 0.2, 0.95  # probability of too many below or above which there is nothing left to ask
+DENSE = 0.5  # probability of too many from which on all variables are modelled
+
+# which variables matter (page: tests)
+EXPECTED = 8.0  # active variables expected before anything is known
+CERTAIN = 30.0  # log Bayes factor of one test: without noise a change is a change
+FOUND = 0.95  # a variable more probable than this counts as found
+GROUP_CAP = 2.2  # largest log odds from groups alone: a variable is tested on its own before it is believed
+SWEEPS = 8  # of belief propagation
+SETTLED = 0.05  # expected number of active variables left at which testing ends
+GIVE_UP = 1.6  # times the tests worth spending, without an end
+TEST_SHARE = 0.85  # of the evaluations while testing, the others are steps (page: steps at a half or a third)
+AUDITS, LAST = 3, 15  # changes of all rejected variables; evaluations left at which none is begun (page: audit)
+
+# the model of the found variables (page: additive, box, best)
+MOST_ADDITIVE = 30  # coordinates; beyond, the additive term costs more than it gives
+MOST_POINTS = 200  # of the model: the best half, and those nearest to the incumbent
+FIT_WORK = 2e5  # points^2 x coordinates of one likelihood
+TRIES, LONG_FIT, SHORT_FIT = 12, 25, 6  # steps from each start, from the best of them, and from the last parameters
+BEST_SHARE = 0.3  # of the points, in the model of the best; also in that of all variables
+FEW = 4  # points for each coordinate: what half of a model of the best, or of an epoch, needs
+POOL, CLIMBS, CLIMB = 160, 3, 20  # candidates of a step, climbs from the best of them, and their steps
+LEAST_BOX = 0.01  # length at which the trust region begins again
+LEAST_SUCCESS = 1e-3  # of the deviation of all values, gained by a success in the trust region
+
+# fresh epochs (page: epochs; a fresh epoch as soon as)
+HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected
+PATIENCE = 40  # evaluations beside the FEW in which a search must gain something
+LEAST_GAIN = 0.01  # of the deviation of its best third
+EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh epoch
+
+# the model of all variables (page: in the model of all variables)
+WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
+PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for

@@ -1,0 +1,226 @@
+"""The engine: what a run knows, the questions that can be asked of it, and the phase that chooses among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from mctsvs.common import Array, Indices
+from mctsvs.default import constants as const
+from mctsvs.default.ablation import Ablation
+from mctsvs.default.all_variables import AllModel
+from mctsvs.default.evidence import Evidence
+from mctsvs.default.found import FoundModel, View
+from mctsvs.default.phases import Design, Kind, OptimiseAll, Phase, Probe, Question, Replicate
+from mctsvs.default.sparsity import ActiveCount
+from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
+from mctsvs.gp.categories import blocks_of, other_category
+from mctsvs.tree import Node
+
+
+@dataclass
+class FirstPoints:
+    """One Latin hypercube for the whole run, then points anywhere.
+
+    Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
+    """
+
+    dimension: int
+    seed: Indices  # of a generator of its own, so that the hypercube need not be saved
+    used: int = 0
+
+    @cached_property
+    def hypercube(self) -> Array:
+        rng = np.random.default_rng(np.asarray(self.seed, dtype=np.uint32))
+        return latin_hypercube(const.DESIGN_OF_ALL, self.dimension, rng)
+
+    def next(self, rng: np.random.Generator) -> Array:
+        self.used += 1
+        return self.hypercube[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(self.dimension)
+
+
+class EvidenceSearch(HistoryEngine):
+    """See the package's description."""
+
+    options_type: ClassVar[type[Ablation]] = Ablation
+    options: Ablation
+    # fmt: off
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "audits", "first_points",
+             "found_model", "all_model")
+    # fmt: on
+    budget: int | None = None  # evaluations there will be, where that is known
+    phase: Phase
+    open: dict[int, Question]  # by ticket
+    incumbent: Array | None = None
+    level: float = -np.inf  # the incumbent's value, or lower, where a new epoch may begin with a worse one
+    evidence: Evidence
+    count: ActiveCount
+    tested: int = 0  # own probes and tests answered
+    audits: int = 0
+    first_points: FirstPoints
+    found_model: FoundModel
+    all_model: AllModel
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: Ablation) -> None:
+        super().__init__(offsets, rng, options)
+        n = len(offsets) - 1
+        order = rng.permutation(n)
+        self.phase, self.open = Design(Probe(order)), {}
+        self.evidence, self.count = Evidence(n), ActiveCount(n)
+        self.first_points = FirstPoints(self.dimension, order[:64])
+        self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, best=options.best)
+
+    def plan(self, budget: int) -> None:
+        """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
+        self.budget = budget
+        self.count.afford(self._affordable)
+
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
+        proposals: list[Proposal] = []
+        for _ in range(n):
+            question, self.phase = self.phase.next(self, pending.beside(proposals))
+            iteration = 0 if question.kind is Kind.DESIGN else self._turn + 1
+            proposals.append(self.proposal(question.x, question.variables, iteration))
+            self.open[proposals[-1].ticket] = question
+        return proposals
+
+    def absorb(self, batch: Sequence[Observation]) -> None:
+        super().absorb(batch)
+        for observation in batch:
+            question = self.open.pop(observation.ticket, None)
+            if question is not None:
+                self.phase = self.phase.answer(self, question, observation)
+            elif np.isfinite(observation.y):
+                self.phase = self.phase.elsewhere(self, observation)
+            self._accept(question, observation)
+            self.phase = self.phase.settled(self)
+
+    def _accept(self, question: Question | None, observation: Observation) -> None:
+        """The incumbent is the best point, of this epoch if it is not the first."""
+        x, y = observation.x, observation.y
+        kept_apart = question is not None and question.base is not None and not self.options.accept
+        if np.isfinite(y) and (self.incumbent is None or (y > self.level and not kept_apart)):
+            self.incumbent, self.level = np.array(x), y
+
+    @property
+    def evaluated(self) -> int:
+        return len(self.history) + len(self.history.failures)
+
+    @property
+    def left(self) -> float:
+        """Evaluations left, as far as known."""
+        return np.inf if self.budget is None else self.budget - self.proposed
+
+    @property
+    def _affordable(self) -> float:
+        return const.AFFORDABLE if self.budget is None else const.TESTABLE * (self.budget - const.DESIGN)
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether there were tests enough to have found all that they can find."""
+        return self.evidence.tests > const.GIVE_UP * self._affordable
+
+    @property
+    def _turn(self) -> int:
+        """Questions asked so far, beside the design."""
+        return self.proposed - self.first_points.used
+
+    def waits_for(self, kind: Kind) -> bool:
+        return any(question.kind is kind for question in self.open.values())
+
+    @property
+    def busy(self) -> Indices:
+        """Variables in tests under way."""
+        tests = (Kind.PROBE, Kind.TEST, Kind.AUDIT)
+        groups = [question.variables for question in self.open.values() if question.kind in tests]
+        return np.concatenate([np.empty(0, dtype=np.intp), *groups])
+
+    def differs(self, y: float, level: float) -> bool:
+        """Smaller differences are rounding: relative to the range of values, so that units do not matter."""
+        values = self.history.y
+        tolerance = max(const.SAME * float(values.max() - values.min()), 1e-14 * float(np.abs(values).max()))
+        return abs(y - level) > tolerance
+
+    def changed_variables(self, x: Array, base: Array) -> Indices:
+        """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
+        return np.unique(self.owner[np.abs(x - base) > 1e-9])
+
+    def learn(self, question: Question, observation: Observation) -> None:
+        """From a changed group."""
+        assert question.base is not None
+        changed = self.changed_variables(observation.x, question.base)
+        if len(changed) == 0:
+            return
+        hit = self.differs(observation.y, question.level)
+        self.tested += 1
+        self.evidence.add(changed, observation.y - question.level, hit=hit)
+        if question.kind is Kind.PROBE:
+            self.count.add(len(changed), hit=hit)
+        else:
+            self.evidence.learn_prior()
+
+    def learn_locally(self, question: Question, y: float) -> None:
+        """From a point in the trust region."""
+        d = len(self.coordinates_of(self.found_model.variables))
+        gain = const.LEAST_SUCCESS * float(self.history.y.std())
+        self.found_model.learn(d, success=y > question.level + gain)
+
+    def spread(self) -> Question:
+        """A point of the design."""
+        return Question(Kind.DESIGN, self.first_points.next(self.rng), self.everything, self.level)
+
+    def replicate(self) -> Question:
+        assert self.incumbent is not None
+        return Question(Kind.REPLICATE, self.incumbent.copy(), self.everything, self.level, self.incumbent)
+
+    def change(self, group: Indices, kind: Kind) -> Question:
+        """The incumbent with other values of the group, half of them anywhere, half pushed."""
+        assert self.incumbent is not None
+        coordinates = self.coordinates_of(group)
+        x, k, rng = self.incumbent.copy(), len(coordinates), self.rng
+        anywhere, pushed = rng.random(k), (x[coordinates] + const.LEAST_PUSH + const.PUSHES * rng.random(k)) % 1.0
+        x[coordinates] = np.where(rng.random(k) < 0.5, anywhere, pushed)
+        for block in blocks_of(self.owner, coordinates):
+            category = coordinates[block]
+            x[category] = other_category(self.incumbent, category, rng)
+        return Question(kind, x, group, self.level, self.incumbent)
+
+    def step(self, waiting: Array, *, epochs: bool = False) -> Question:
+        """A step of Bayesian optimisation in the found variables; or the first of a new epoch, if one is due."""
+        assert self.incumbent is not None
+        found, history, x = self.found_model, self.history, self.incumbent.copy()
+        if len(found.variables) == 0:
+            return self.step_in_all(waiting)
+        moved = self.coordinates_of(found.variables)
+        d = len(moved)
+        failed = history.failures_beside(x, moved)[:, moved]  # others may be the doing of other variables
+        X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
+        blocks = blocks_of(self.owner, moved)
+        view = View(X, y, x[moved], self.level, waiting=waiting[:, moved], failed=failed, blocks=blocks)
+        candidate = found.propose(view, self.rng)
+        if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
+            found.begin_epoch(len(history), d, self.rng)
+            self.level = -np.inf  # the incumbent of a new epoch may be worse
+            candidate = found.propose(view, self.rng)
+        x[moved] = candidate.x
+        return Question(Kind.LOCAL if candidate.local else Kind.STEP, x, found.variables, self.level)
+
+    def step_in_all(self, waiting: Array, among: Indices | None = None) -> Question:
+        """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
+        model, turn = self.all_model, self._turn
+        model.choose(turn, self.evidence.probability, self.rng, among=among)
+        x = model.propose(turn, self.history, waiting, self.rng)
+        return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
+
+    def importance(self) -> Array:
+        """The probability that each variable matters; the relevance in a model where no tests could tell."""
+        untested = isinstance(self.phase, Design | Replicate | OptimiseAll)
+        return super().importance() if untested else self.evidence.probability.copy()
+
+    @property
+    def tree(self) -> Node | None:
+        return self.evidence.tree if self.evidence.tests else None

@@ -1,0 +1,230 @@
+"""The phases of a run: what each asks next, and which phase a value leads to.
+
+A phase is a value: `next` gives a question and the phase from now on, `answer` the phase after a value has come; often
+that is the phase itself. None leads back to an earlier one, so a late answer can do no harm.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from enum import Enum, auto
+from typing import TYPE_CHECKING, get_type_hints
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, State
+from mctsvs.default import constants as const
+from mctsvs.engine import Observation
+from mctsvs.state import Saved, dump, load
+
+if TYPE_CHECKING:
+    from mctsvs.default.engine import EvidenceSearch
+
+
+class Kind(Enum):
+    """Of a question, in the order in which a run comes to ask them."""
+
+    DESIGN = auto()  # what is it like there?
+    REPLICATE = auto()  # has the incumbent the same value again?
+    PROBE = auto()  # does one of these variables, never changed before, matter?
+    TEST = auto()  # does one of these variables matter?
+    AUDIT = auto()  # do the rejected variables matter after all?
+    STEP = auto()  # is this better, with other values of the found variables?
+    LOCAL = auto()  # the same, inside the trust region
+    ALL = auto()  # is this better, with other values of all variables, or of all not rejected yet?
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A point to propose and what its value will be compared with; kept until the value is told."""
+
+    kind: Kind
+    x: Array
+    variables: Indices  # that were moved to make x
+    level: float  # the incumbent's value at the time
+    base: Array | None = None  # the incumbent, where x is a change of it that tells whether variables matter
+
+
+@dataclass(frozen=True, eq=False)
+class Phase(Saved):
+    """What all phases have in common: what a value means whenever it comes."""
+
+    @abstractmethod
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        """A question beside the points (p, D) that wait for their value, and the phase from now on."""
+
+    def answer(self, search: EvidenceSearch, question: Question, observation: Observation) -> Phase:
+        """The phase after the value of one of our points."""
+        kind, y = question.kind, observation.y
+        if kind is Kind.REPLICATE:
+            # an incumbent that may fail is noise of another kind
+            noise = not np.isfinite(y) or search.differs(y, question.level)
+            return OptimiseAll() if noise or not search.options.tests else self.without_noise()
+        if not np.isfinite(y):
+            return self
+        if kind is Kind.AUDIT and search.differs(y, question.level):
+            return OptimiseAll()
+        if kind in (Kind.PROBE, Kind.TEST):
+            search.learn(question, observation)
+        if kind is Kind.LOCAL:
+            search.learn_locally(question, y)
+        return self
+
+    def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
+        """The phase after a point of another worker or an earlier run.
+
+        Beside the incumbent it answers a question of ours, so that a worker who begins late asks nothing that is known.
+        """
+        if search.incumbent is None or not np.isfinite(search.level):
+            return self
+        evidence, changed = search.evidence, search.changed_variables(observation.x, search.incumbent)
+        differs = search.differs(observation.y, search.level)
+        if evidence.rejected[changed].all():  # or nothing changed at all
+            if differs:
+                return OptimiseAll()
+            if len(changed) == 0 and search.evaluated > const.DESIGN:
+                after = self.without_noise()
+                return after if after is self or search.options.tests else OptimiseAll()
+            if search.audits < const.AUDITS and 2 * len(changed) > evidence.rejected.sum():
+                search.audits += 1
+        elif not search.gives_up and evidence.would_test(changed):
+            if not evidence.moved[changed].any():
+                search.count.add(len(changed), hit=differs)
+            evidence.add(changed, observation.y - search.level, hit=differs)
+            if isinstance(self, Tests):
+                evidence.learn_prior()
+        return self
+
+    def without_noise(self) -> Phase:
+        """The phase after the incumbent has had the same value twice."""
+        return self.probe if isinstance(self, Design | Replicate) else self
+
+    def settled(self, search: EvidenceSearch) -> Phase:
+        """The phase after all that a value has told."""
+        return self
+
+    def state(self) -> State:
+        """Begins with the name of the class, of which there are several."""
+        return {"name": type(self).__name__, **{f.name: dump(getattr(self, f.name)) for f in fields(self)}}
+
+    @classmethod
+    def from_state(cls, state: State) -> Phase:
+        kind = next(kind for kind in Phase.__subclasses__() if kind.__name__ == state["name"])
+        return kind(**{f.name: load(get_type_hints(kind)[f.name], state[f.name]) for f in fields(kind)})
+
+
+@dataclass(frozen=True, eq=False)
+class Design(Phase):
+    """A few points spread over the cube; the best of them becomes the incumbent."""
+
+    probe: Probe
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
+            return search.spread(), self
+        if search.count.limit >= const.FEWEST:
+            return Replicate(self.probe).next(search, waiting)
+        return OptimiseAll().next(search, waiting)
+
+
+@dataclass(frozen=True, eq=False)
+class Replicate(Phase):
+    """The incumbent once more: another value means noise. Until it comes, go on as if there were none."""
+
+    probe: Probe
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        if not search.waits_for(Kind.REPLICATE):
+            return search.replicate(), self
+        question, after = self.probe.next(search, waiting)
+        return question, Replicate(after) if isinstance(after, Probe) else after
+
+
+@dataclass(frozen=True, eq=False)
+class Probe(Phase):
+    """Groups of variables never changed before are changed: how many variables matter?"""
+
+    fresh: Indices  # variables not probed yet, in random order
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        size = search.count.next_size
+        if len(self.fresh) == 0:
+            return search.spread(), self._decide(search)
+        return search.change(self.fresh[:size], Kind.PROBE), Probe(self.fresh[size:])
+
+    def settled(self, search: EvidenceSearch) -> Phase:
+        return self._decide(search) if search.count.decided else self
+
+    def _decide(self, search: EvidenceSearch) -> Phase:
+        """Few enough active variables to find them one by one, or a model of all?"""
+        if search.count.probability_dense >= const.DENSE and search.options.decision:
+            return OptimiseAll()
+        search.evidence.expect(search.count.typical)
+        return Tests()
+
+
+@dataclass(frozen=True, eq=False)
+class Tests(Phase):
+    """Groups are tested until every variable is found or rejected; now and then a step of optimisation."""
+
+    steps: int = 0  # of optimisation, beside the tests
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        evidence, found, options = search.evidence, search.found_model, search.options
+        found.take(evidence.found)
+        if evidence.undecided < const.SETTLED:
+            audit = options.audit and evidence.rejected.any() and search.left >= const.LAST
+            return (Audit() if audit else OptimiseFound()).next(search, waiting)
+        if search.gives_up:
+            return search.step_in_all(waiting), OptimiseAll()
+        live = search.coordinates_of(np.flatnonzero(~evidence.rejected))
+        # the found variables have the better model; worth more once they are the larger part of what matters
+        most_unknown = evidence.undecided > len(found.variables)
+        in_live = options.live and most_unknown and len(live) <= const.WIDEST_MODEL
+        can_step = in_live or len(found.variables) > 0
+        if not can_step or search.tested <= const.TEST_SHARE * (search.tested + self.steps):
+            group = evidence.next_group(search.busy, search.rng)
+            if len(group):
+                return search.change(group, Kind.TEST), self
+        question = search.step_in_all(waiting, among=live) if in_live else search.step(waiting)
+        return question, Tests(self.steps + can_step)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit(Phase):
+    """All rejected variables are changed at once, a few times: do they act after all?"""
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        if search.audits < const.AUDITS:
+            search.audits += 1
+            return search.change(np.flatnonzero(search.evidence.rejected), Kind.AUDIT), self
+        if search.waits_for(Kind.AUDIT):
+            return search.step(waiting), self
+        return OptimiseFound().next(search, waiting)
+
+
+@dataclass(frozen=True, eq=False)
+class OptimiseFound(Phase):
+    """Bayesian optimisation of the found variables, to the end; fresh epochs lead out of local optima."""
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        return search.step(waiting, epochs=search.options.epochs), self
+
+
+@dataclass(frozen=True, eq=False)
+class OptimiseAll(Phase):
+    """Bayesian optimisation of all variables, to the end; of more points of the design first, where there were few.
+
+    The changes around one point that came before tell a model of all variables little.
+    """
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        elsewhere = max(0, search.evaluated - search.proposed)  # points of earlier runs and other workers
+        few = search.first_points.used + elsewhere < const.DESIGN_OF_ALL
+        if few and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
+            return search.spread(), self
+        return search.step_in_all(waiting), self
+
+    def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
+        return self

@@ -1,0 +1,125 @@
+"""What all pages have: the head of a page, and the index of a folder of pages."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mctsvs.common import InputError
+from mctsvs.lab.comparison import markdown_table
+from mctsvs.lab.entry import PaperEntry
+from mctsvs.problems import data
+
+BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
+
+
+def write(path: Path, text: str) -> list[Path]:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    return [path]
+
+
+@dataclass(frozen=True)
+class Making:
+    """How a page was made."""
+
+    command: str
+    quick: bool = False
+    paper: bool = False  # with the paper's options
+    notes: Sequence[str] = ()
+    left_out: Sequence[str] = ()  # methods too slow for --quick
+
+
+def head(entry: PaperEntry, making: Making) -> str:
+    """Title, where it comes from, how it was made, what was left out, the figure."""
+    about, effort = entry.about, entry.effort
+    made = f"{about.place}. `{making.command}`, {time.strftime('%Y-%m-%d')}."
+    if entry.panels:
+        seeds = f"seed{'s' * (len(effort.seeds) > 1)} {seed_list(effort.seeds)}"
+        made += f" {effort.budget} evaluations, {seeds}{_options(entry, making.paper)}."
+    lines = [f"# {about.title}", made]
+    if slower := _slower(entry):
+        lines.append(f"Slow methods got less: {'; '.join(slower)}.")
+    if making.quick:
+        lines.append("**Quick**: so few seeds and evaluations show that everything runs, and nothing else.")
+    if making.left_out:
+        lines.append(f"Left out, too slow for this: {', '.join(making.left_out)}.")
+    lines.append(f"The paper: {about.says}")
+    lines += [f"Note: {note}" for note in (about.note, *making.notes) if note]
+    lines.append(f"![{about.title}]({entry.name}.png)")
+    return "\n\n".join(lines) + "\n\n"
+
+
+def _options(entry: PaperEntry, paper: bool) -> str:
+    if entry.measure is None or not entry.measure.with_options:
+        return ""
+    if paper:
+        return ", with the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
+    return (
+        ", with the library's defaults (C_p from the spread of the values, gradient search, 12 evaluations for "
+        "TuRBO on a subset)"
+    )
+
+
+def _slower(entry: PaperEntry) -> list[str]:
+    """What methods that are too slow for all of it got."""
+    effort = entry.effort
+    less: dict[str, list[str]] = {}
+    for method, count in effort.fewer.items():
+        if count < len(effort.seeds):
+            less.setdefault(method, []).append(f"{count} seed{'s' * (count > 1)}")
+    for method, count in effort.budgets.items():
+        if count < effort.budget:
+            less.setdefault(method, []).append(f"{count} evaluations")
+    return [f"{method}: {' and '.join(parts)}" for method, parts in less.items() if method in entry.methods]
+
+
+def seed_list(seeds: Sequence[int]) -> str:
+    """2021-2025, or all of them where they do not follow one another."""
+    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]}-{seeds[-1]}"
+    return ",".join(map(str, seeds))
+
+
+def without_paths(note: str) -> str:
+    """For a page, which is read elsewhere: no folder of this machine."""
+    for place in data.directories():
+        note = note.replace(str(place), "DATA")
+    return re.sub(r"'DATA'(, 'DATA')*( or 'DATA')?", "'DATA'", note)
+
+
+def index(folder: Path, entries: Mapping[str, PaperEntry]) -> Path:
+    """README.md of a folder of pages: rewritten between two marks, everything around them kept."""
+    rows = []
+    for name, entry in entries.items():
+        page = folder / f"{name}.md"
+        if page.is_file():
+            text = page.read_text(encoding="utf-8")
+            command = re.search(r"`(mctsvs reproduce [^`]*)`, (\d{4}-\d{2}-\d{2})", text)
+            judged = re.search(r"^Against the authors' runs: (.*)\.$", text, re.MULTILINE)
+            rows.append(
+                [
+                    f"[{name}]({name}.md)",
+                    entry.about.title,
+                    entry.about.place,
+                    f"`{command[1]}`, {command[2]}" if command else "",
+                    judged[1] if judged else "",
+                ]
+            )
+    header = ["entry", "what", "in the paper", "made by", "our values against the authors' runs"]
+    generated = f"{BEGIN}\n\n{markdown_table(header, rows)}\n\n{END}"
+    path = folder / "README.md"
+    if path.is_file() and BEGIN in (text := path.read_text(encoding="utf-8")) and END in text:
+        before, _, rest = text.partition(BEGIN)
+        text = before + generated + rest.partition(END)[2]
+    elif path.is_file():
+        text = path.read_text(encoding="utf-8").rstrip() + f"\n\n{generated}\n"
+    else:
+        text = f"# The paper's tables and figures, reproduced\n\n{generated}\n"
+    write(path, text)
+    return path

@@ -1,0 +1,139 @@
+"""One study, many threads; and many writers, of whom one is let in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mctsvs import InputError, Study, StudyError
+
+BOX = [(0.0, 1.0)] * 6
+THREADS, TELLS = 8, 2000
+
+
+def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
+    """What `work(i)` returned or raised, in threads that begin at once."""
+    barrier = threading.Barrier(count)
+    found: list[Any] = [None] * count
+
+    def one(i: int) -> None:
+        barrier.wait()
+        try:
+            found[i] = work(i)
+        except BaseException as error:
+            found[i] = error
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.mark.parametrize("method", ["mcts-vs-rs", "mcts-vs"])
+def test_many_threads_ask_and_tell_and_the_file_is_what_was_told(method: str, tmp_path: Path) -> None:
+    tells = TELLS if method == "mcts-vs-rs" else 160
+    path = tmp_path / "s.db"
+    told: dict[int, float | None] = {}
+    lock = threading.Lock()
+    with Study(path, BOX, method=method, seed=0) as study:
+
+        def work(i: int) -> None:
+            for k in range(tells // THREADS):
+                (trial,) = study.ask()
+                value = None if k % 17 == 5 else float(trial.x[0] + i)
+                if k % 3 == 1:
+                    study.keep(trial, value)
+                if k % 50 == 7:
+                    study.enqueue([[0.5] * 6])
+                    study.note(f"thread {i}", k)
+                    assert study.evaluated <= len(study.trials)
+                    assert len(study.pending) <= THREADS
+                study.tell(trial, value, f"thread {i}")
+                with lock:
+                    told[trial.number] = value
+
+        assert together(work) == [None] * THREADS
+        assert study.evaluated == len(told) == tells // THREADS * THREADS
+    for readonly in (True, False):
+        with Study(path, readonly=readonly) as study:
+            stored = {t.number: None if t.failed else t.value for t in study.trials}
+            assert stored == told
+            assert study.results == {}
+
+
+def test_a_trial_is_told_once_however_many_try(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", BOX, method="random") as study:
+        trials = study.ask(20)
+        found = together(lambda i: [_try(study, trial, float(i)) for trial in trials])
+        for k, trial in enumerate(study.trials):
+            assert sum(answers[k] for answers in found) == 1
+            assert trial.value in range(THREADS)
+    with Study(tmp_path / "s.db") as study:
+        assert study.evaluated == 20
+
+
+def _try(study: Study, trial: Any, value: float) -> bool:
+    try:
+        study.tell(trial, value)
+    except InputError as error:
+        return "told already" not in str(error)
+    return True
+
+
+def test_of_many_threads_that_open_a_study_one_gets_it(tmp_path: Path) -> None:
+    for k in range(25):
+        path = tmp_path / f"{k}.db"
+        found = together(lambda i, path=path: Study(path, BOX, method="random"))  # type: ignore[misc]
+        opened = [study for study in found if isinstance(study, Study)]
+        refused = [str(error) for error in found if isinstance(error, StudyError)]
+        assert (len(opened), len(refused)) == (1, THREADS - 1), found
+        assert all("already" in sentence for sentence in refused)
+        opened[0].close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(f"{k}.db" for k in range(25))
+
+
+@pytest.mark.parametrize("other", ["symbolic link", "hard link"])
+def test_a_writer_is_found_under_any_name(other: str, tmp_path: Path) -> None:
+    path, alias = tmp_path / "s.db", tmp_path / "alias.db"
+    Study(path, BOX, method="random").close()
+    (os.symlink if other == "symbolic link" else os.link)(path, alias)
+    with Study(alias if other == "symbolic link" else path, readonly=True):
+        pass
+    if other == "hard link":
+        for name in (path, alias):
+            with pytest.raises(StudyError, match="has another name"):
+                Study(name)
+        alias.unlink()
+    with Study(path) as study:
+        if other == "hard link":
+            os.link(path, alias)
+        with pytest.raises(StudyError, match=r"another name|already"):
+            Study(alias)
+        code = "import sys; from mctsvs import Study; Study(sys.argv[1])"
+        said = subprocess.run([sys.executable, "-c", code, str(alias)], capture_output=True, text=True)
+        assert "has another name" in said.stderr or f"process {os.getpid()} on" in said.stderr
+        study.ask()
+
+
+def test_without_its_lock_file_a_second_writer_is_noticed_by_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Study(path, BOX, method="random") as study:
+        study.ask()
+        path.with_name("s.db.lock").unlink()
+        with pytest.raises(StudyError, match="already"):
+            Study(path)
+        code = "import sys; from mctsvs import Study; Study(sys.argv[1]).ask()"
+        assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == 0
+        with pytest.raises(StudyError, match="another process has written to the study"):
+            study.ask()
+    with Study(path) as study:
+        assert len(study.pending) == 2
