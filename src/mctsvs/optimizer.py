@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from mctsvs.history import History
 from mctsvs.space import Space
 from mctsvs.threads import one_blas_thread
 from mctsvs.tree import Node
-from mctsvs.trial import Ledger, Trial
+from mctsvs.trial import Trial, Trials, as_value
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
@@ -55,7 +54,7 @@ class Optimizer:
         self.direction, self.method, self.options = check_choice("direction", direction, DIRECTIONS), method, options
         self.seed = check_seed(seed)
         self.queue: deque[Array] = deque()  # points of the user's, in the unit cube, to be asked for first
-        self._ledger = Ledger(direction)
+        self._all = Trials(direction)
         self._known = KnownPoints(self.space, self.seed)
         self._lock = threading.RLock()  # threads may share an optimizer
         self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
@@ -98,7 +97,7 @@ class Optimizer:
     def _new(self, unit: Array, variables: Indices, **more: Any) -> Trial:
         unit.flags.writeable = False
         self._known.add(unit)
-        return self._ledger.add(Trial(len(self.trials), unit, variables, self.space, **more))
+        return self._all.add(Trial(len(self.trials), unit, variables, self.space, **more))
 
     def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """The value of a trial, given by itself or by its number. None, NaN and infinities: it failed.
@@ -107,7 +106,7 @@ class Optimizer:
         """
         with self._lock, one_blas_thread():
             trial = self.waiting(trial)
-            self._ledger.tell(trial, as_value(value), message)
+            self._all.tell(trial, as_value(value), message)
             self._engine.absorb([self._observation(trial)])
 
     def enqueue(self, points: Iterable[Any]) -> None:
@@ -142,33 +141,33 @@ class Optimizer:
         return self.space.encode(vector)
 
     def _observation(self, trial: Trial) -> Observation:
-        return Observation(trial.unit, self._ledger.score(trial), trial.variables, trial.ticket)
+        return Observation(trial.unit, self._all.score(trial), trial.variables, trial.ticket)
 
     def waiting(self, trial: Trial | int) -> Trial:
         """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
-        return self._ledger.waiting(trial)
+        return self._all.waiting(trial)
 
     @property
     def trials(self) -> list[Trial]:
         """All trials in the order they were asked for."""
-        return self._ledger.trials
+        return self._all.trials
 
     @property
     def best(self) -> Trial:
         """The best trial told so far (the earliest, if several are equal)."""
-        if self._ledger.best is None:
+        if self._all.best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
-        return self._ledger.best
+        return self._all.best
 
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
-        return self._ledger.best is not None
+        return self._all.best is not None
 
     @property
     def pending(self) -> list[Trial]:
         """Trials asked for and not yet told."""
-        return list(self._ledger.pending.values())
+        return list(self._all.pending.values())
 
     def importance(self) -> dict[str, float]:
         """Name -> score between 0 and 1, most important first; scores do not depend on the objective's scale.
@@ -226,10 +225,10 @@ class Optimizer:
         `units` (n, D) are the points of the trials, read-only: where all were told in order, none is copied.
         """
         for trial in trials:
-            self._ledger.add(trial)
+            self._all.add(trial)
             self._known.add(trial.unit)
         for number in told:
-            self._ledger.rank(trials[number])
+            self._all.rank(trials[number])
         if isinstance(self._engine, HistoryEngine):
             rows = [number for number in told if not trials[number].failed]
             X = units[: len(rows)] if rows == list(range(len(rows))) else units[rows]
@@ -255,29 +254,10 @@ class Optimizer:
         for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):
             unit = np.array(unit)
             unit.flags.writeable = False
-            opt._ledger.add(Trial(number, unit, np.array(variables), opt.space, value, *rest))
+            opt._all.add(Trial(number, unit, np.array(variables), opt.space, value, *rest))
             opt._known.add(unit)
         opt.queue.extend(np.array(unit) for unit in state["queue"])
         if state["best"] is not None:
-            opt._ledger.best = opt.trials[state["best"]]
+            opt._all.best = opt.trials[state["best"]]
         opt._engine.restore(state["engine"])
         return opt
-
-
-def as_value(value: Any) -> float:
-    """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
-    if value is None:
-        return math.nan
-    number = None
-    if not isinstance(value, str | bytes | bool | complex):
-        try:
-            array = np.asarray(value)
-            if array.size == 1 and array.dtype.kind in "iufO":
-                number = float(array.item())
-        except OverflowError:  # a whole number beyond all floats
-            return math.nan
-        except (TypeError, ValueError):
-            pass
-    if number is None:
-        raise InputError(f"the value {value!r} is not a number: tell a float, or None if the evaluation failed")
-    return number if math.isfinite(number) else math.nan

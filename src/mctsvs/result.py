@@ -84,8 +84,8 @@ def minimize(
                   ends the run
     max_failures  so many failures in a row end the run, as in `Study.optimize`
 
-    Ctrl-C and too many failures give the result so far (`success`, `status`, `message`). An exception in f is raised with
-    the result so far as its attribute `result`; so is an error if no evaluation succeeded at all.
+    Ctrl-C and too many failures give the result so far (`success`, `status`, `message`). An exception in f is raised
+    with the result so far as its attribute `result`; so is an error if no evaluation succeeded at all.
 
     >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
     >>> result.x, result.fun, result.importance

@@ -57,7 +57,7 @@ class Trial:
         return self.params if self.space.named else self.x
 
 
-class Ledger:
+class Trials:
     """All trials in order, those that wait for their value, and the best one told."""
 
     def __init__(self, direction: str) -> None:
@@ -101,3 +101,22 @@ class Ledger:
         if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
             raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
         return known
+
+
+def as_value(value: Any) -> float:
+    """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
+    if value is None:
+        return math.nan
+    number = None
+    if not isinstance(value, str | bytes | bool | complex):
+        try:
+            array = np.asarray(value)
+            if array.size == 1 and array.dtype.kind in "iufO":
+                number = float(array.item())
+        except OverflowError:  # a whole number beyond all floats
+            return math.nan
+        except (TypeError, ValueError):
+            pass
+    if number is None:
+        raise InputError(f"the value {value!r} is not a number: tell a float, or None if the evaluation failed")
+    return number if math.isfinite(number) else math.nan
