@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mctsvs.common import Array, InputError
-from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.optimizer import Optimizer
 from mctsvs.study import codec, contents
 from mctsvs.study.errors import LostError, StudyError
 from mctsvs.study.files import save_beside
@@ -23,6 +23,7 @@ from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
 from mctsvs.study.lock import WriterLock
 from mctsvs.study.points import Row
+from mctsvs.trial import Trial
 
 LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mctsvs.common import InputError, check_count
-from mctsvs.optimizer import Trial
 from mctsvs.study.crews import Crew, Here, Hired
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
 from mctsvs.study.flights import Flights
 from mctsvs.study.processes import Processes
+from mctsvs.trial import Trial
 
 NEGLIGIBLE = 0.01  # of an evaluation's time: less thinking than this, and no point is asked for ahead
 
