@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,7 @@ class Result:
     """What `minimize` and `maximize` return, named as in scipy."""
 
     x: Any  # best point: a dict for a space with names, else a vector; None if no evaluation succeeded
-    fun: float | None  # its value
+    fun: float  # its value; NaN if none succeeded
     trials: list[Trial] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
     status: Status = Status.DONE
@@ -42,7 +43,7 @@ class Result:
     @property
     def success(self) -> bool:
         """Whether the run came to its end, and a value was found."""
-        return self.fun is not None and self.status in (Status.DONE, Status.STOPPED, Status.EXHAUSTED)
+        return not math.isnan(self.fun) and self.status in (Status.DONE, Status.STOPPED, Status.EXHAUSTED)
 
     @property
     def nfev(self) -> int:
@@ -157,7 +158,7 @@ def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: 
         error.result = _result(opt, Status.RAISED)  # type: ignore[attr-defined]
         raise
     result = _result(opt, status)
-    if result.fun is None and status is not Status.INTERRUPTED:
+    if math.isnan(result.fun) and status is not Status.INTERRUPTED:
         failed = InputError(f"all {result.nfev} evaluations failed: the function returned no finite number")
         failed.result = result  # type: ignore[attr-defined]
         raise failed
@@ -185,5 +186,5 @@ def _result(opt: Optimizer, status: Status) -> Result:
     }.get(status, [])
     best = opt.best if opt.has_best else None
     importance = opt.importance() if best is not None else {}
-    where, value = (None, None) if best is None else (best.argument, best.value)
+    where, value = (None, math.nan) if best is None else (best.argument, best.value or 0.0)
     return Result(where, value, opt.trials, importance, status, ", ".join(parts))

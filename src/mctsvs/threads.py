@@ -1,4 +1,4 @@
-"""One BLAS thread around our own linear algebra, and as many as before afterwards.
+"""One thread around our own linear algebra, BLAS's or torch's, and as many as before afterwards.
 
 Our matrices are small, so that more threads mostly wait for each other; and sums taken in a fixed order give the same
 bits on any number of cores.
@@ -42,3 +42,16 @@ def one_blas_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _limiter.restore_original_limits()
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """The same for torch, which has threads of its own."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
