@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from mctsvs.lab import grid
-from mctsvs.lab.cases import parse
+from mctsvs.lab.cases import Case
 from mctsvs.lab.store import Store
 
 EFFICIENCY = 0.85  # of the ideal speed-up
@@ -79,7 +79,7 @@ def kill(options: argparse.Namespace) -> bool:
 
 def speed_up(options: argparse.Namespace) -> bool:
     """The same short runs on one worker and on two."""
-    cases = [parse("mcts-vs-bo"), parse("dropout-bo")]
+    cases = [Case("mcts-vs-bo"), Case("dropout-bo")]
     seeds = range(2021, 2021 + options.runs // 2)
     spent = []
     for workers in (1, 2):
@@ -88,7 +88,7 @@ def speed_up(options: argparse.Namespace) -> bool:
             started = time.perf_counter()
             progress = grid.work(jobs, Store(Path(place)), workers)
             spent.append(time.perf_counter() - started)
-            busy = sum(sum(group) for group in progress.spent.values()) / (workers * spent[-1])
+            busy = sum(map(sum, progress.spent.values())) / (workers * spent[-1])
             print(f"{progress.done} runs on {workers} of the workers: {spent[-1]:.1f} s, {busy:.3f} of it inside runs")
     efficiency = spent[0] / (2 * spent[1])
     print(f"| speed-up of two workers, share of the ideal | {efficiency:.3f} | >= {EFFICIENCY} |")

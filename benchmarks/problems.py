@@ -1,9 +1,9 @@
-"""Seconds to load each problem that looks its values up, and microseconds of one evaluation.
+"""Problems that look their values up: seconds to load each, and microseconds of one evaluation.
 
-    python benchmarks/problems.py [--data DIR] [--points 1000] [--search]
+    python benchmarks/problems.py [--data DIR] [--points 1000]
 
 Loading starts from the file, its checksum included. Evaluations are at random points, mean and 99th percentile of the
-processor time. `--search` adds the best values of mcts-vs-bo on NASBench201 after the paper's 200 evaluations.
+processor time. (`mctsvs compare NASBench201 ...` searches one.)
 """
 
 from __future__ import annotations
@@ -19,17 +19,13 @@ import time
 import numpy as np
 
 from mctsvs.common import InputError
-from mctsvs.lab.run import run
 from mctsvs.problems import data, families, make
-
-SEEDS = range(2021, 2026)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", metavar="DIR")
     parser.add_argument("--points", type=int, default=1000)
-    parser.add_argument("--search", action="store_true")
     arguments = parser.parse_args()
     if arguments.data is not None:
         data.set_directory(arguments.data)
@@ -59,12 +55,6 @@ def main() -> None:
             f"| {loaded:.3f} | {mean:.0f} | {most:.0f} |",
             flush=True,
         )
-    if arguments.search:
-        problem = make("NASBench201")
-        bests = [run(problem, "mcts-vs-bo", budget=200, seed=seed).best for seed in SEEDS]
-        listed = ", ".join(f"{best:.4f}" for best in bests)
-        print(f"\nmcts-vs-bo on NASBench201, 200 evaluations, seeds {SEEDS[0]} to {SEEDS[-1]}: {listed};")
-        print(f"median {np.median(bests):.4f}, best of the table {problem.optimum:.4f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ranks of the variables that matter, by the model's relevance and by the variable score of Eq. 2.
+"""Importance: ranks of the variables that matter, by the model's relevance and by the variable score of Eq. 2.
 
     python benchmarks/relevance.py [--seeds 5]
 
@@ -18,9 +18,8 @@ import numpy as np
 
 from mctsvs import problems
 from mctsvs.common import Array, Indices
-from mctsvs import methods
-from mctsvs.engine import Observation
 from mctsvs.engines.subspace import SubspaceEngine
+from mctsvs.lab import loop
 from mctsvs.select.mcts import MCTS
 
 
@@ -38,14 +37,11 @@ def main() -> None:
         for seed in range(seeds):
             problem = problems.make(name, shuffle=True, seed=seed + 3)
             assert problem.active is not None
-            low, high = problem.bounds.T
-            D = problem.dimension
-            engine = methods.make("mcts-vs-bo", np.arange(D + 1), np.random.default_rng(seed + 1))
+            opt = loop.optimizer(problem, "mcts-vs-bo", seed=seed + 1)
+            loop.spend(problem, opt, budget)
+            engine = opt._engine
             assert isinstance(engine, SubspaceEngine)
             assert isinstance(engine.selector, MCTS)
-            for _ in range(budget):
-                (p,) = engine.propose(1, np.empty((0, D)))
-                engine.absorb([Observation(p.x, problem(low + p.x * (high - low)), p.variables)])
             by_model = ranks(engine.importance(), problem.active)
             by_score = ranks(engine.selector.information.score, problem.active)
             print(f"| {name}, {budget} | {seed} | {by_model} | {by_score} |", flush=True)

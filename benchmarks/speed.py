@@ -1,10 +1,12 @@
-"""How fast the library is: against its peers where they do the same thing, against a bar where nobody does.
+"""Speed: against peers where they do the same thing, against a bar where nobody does, against another source tree.
 
-    python benchmarks/speed.py [likelihood|ask|loop|huge|import|all] [--quick] [--ard]
+    python benchmarks/speed.py [likelihood|ask|loop|thinking|huge|import|lbfgs|all] [--quick] [--ard]
+    python benchmarks/speed.py before-after --base OTHER/src [--repeats 5]
 
 Each part prints one Markdown table. Every comparison is a ratio from a single run: both sides take turns on the same
 data, so that other work on the machine slows both, and all arithmetic runs on one thread. Peers are optional
-(`pip install scikit-learn botorch`); one that is missing gets a row that says so. Exit status 1: a bar was missed.
+(`pip install scikit-learn botorch`); one that is missing gets a row that says so. `lbfgs` puts scipy's L-BFGS-B in the
+place of ours; `before-after` times whole runs of this source tree and of another. Exit status 1: a bar was missed.
 """
 
 from __future__ import annotations
@@ -21,25 +23,31 @@ import sys
 import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy
+import scipy.optimize
 
-from mctsvs import Optimizer
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import JITTER, Likelihood
+from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.search import quasi_random
 from mctsvs.gp.values import standardise
 from mctsvs.history import History
+from mctsvs.lab.loop import Clock, optimizer, rounds, spend
 from mctsvs.lab.sklearn_bo import regressor, with_solver
 from mctsvs.problems import Problem, make
-from mctsvs.solve.bo import BayesianOptimisation
+from mctsvs.solve.bo import BayesianOptimisation, BOOptions
 from mctsvs.solve.subspace import Subspace
 
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+WHOLE = {"mcts-vs": "Hartmann6_500", "mcts-vs-bo": "Hartmann6_300", "bo-dsp": "Hartmann6_300"}
 HEAVY = ("torch", "sklearn", "matplotlib", "optuna", "pandas")
 
 
@@ -77,6 +85,10 @@ def seconds(call: Callable[[], object]) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
+
+
+def values_of(problem: Problem) -> Callable[[Any], float]:
+    return lambda trial: problem(trial.x)
 
 
 def levy_data(n: int, d: int, rng: np.random.Generator) -> tuple[Callable[[Array], float], History]:
@@ -162,7 +174,7 @@ def ask(options: argparse.Namespace) -> list[Row]:
     peer_turns = {asks // 2} if options.quick else {5, 15, 25}
     rng = np.random.default_rng(0)
     levy, history = levy_data(300 - asks // 2, d, rng)
-    solver, everything, nothing = BayesianOptimisation(), np.arange(d), np.empty((0, d))
+    solver, everything, nothing = BayesianOptimisation(BOOptions()), np.arange(d), np.empty((0, d))
     peer = botorch_ask()
     peer(history.X[:20], history.y[:20])  # imports at first use are nobody's asking time
     ours, theirs = [], []
@@ -202,42 +214,54 @@ def botorch_ask() -> Callable[[Array, Array], object]:
     return call
 
 
-def step(opt: Optimizer, problem: Problem) -> float:
-    """One evaluation; the seconds of its ask and tell."""
-    started = time.perf_counter()
-    (trial,) = opt.ask()
-    asked = time.perf_counter()
-    value = problem(trial.x)
-    evaluated = time.perf_counter()
-    opt.tell(trial, value)
-    return asked - started + time.perf_counter() - evaluated
-
-
 def loop(options: argparse.Namespace) -> list[Row]:
     """Optimiser seconds of whole mcts-vs-bo runs on Hartmann6_300: our solver, and scikit-learn's in its place."""
     problem, budget, seed = make("Hartmann6_300"), 150 if options.quick else 600, 2021
     what = f"mcts-vs-bo, {problem.name}, {budget} evaluations, against its loop with scikit-learn"
     if find_spec("sklearn") is None:
         return [missing(what, "scikit-learn", 8)]
-    ours = Optimizer(problem.space, direction=problem.direction, seed=seed)
-    theirs = with_solver(problem, "mcts", seed, ard=options.ard)
-    spent = np.array([[step(ours, problem), step(theirs, problem)] for _ in range(budget)]).sum(axis=0)
+    ours, theirs = optimizer(problem, "mcts-vs-bo", seed=seed), with_solver(problem, "mcts", seed, ard=options.ard)
+    clocks = Clock(), Clock()
+    turns = [rounds(opt, values_of(problem), budget, c) for opt, c in zip((ours, theirs), clocks, strict=True)]
+    for _ in zip(*turns, strict=True):
+        pass
     note = " (a lengthscale each)" if options.ard else " (one lengthscale)"
     best = Row("its best value (no bar: one seed)", f"{ours.best.value:.4f}", f"{theirs.best.value:.4f}")
-    return [compared(what, float(spent[0]), float(spent[1]), 8, note), best]
+    return [compared(what, clocks[0].wall, clocks[1].wall, 8, note), best]
+
+
+def thinking(options: argparse.Namespace) -> list[Row]:
+    """Processor time of mcts-vs for one evaluation, by kind of problem."""
+    budget, rows = 60 if options.quick else 600, []
+    for kind, name, noise in (
+        ("sparse", "Hartmann6_500", 0.0),
+        ("dense", "Levy60", 0.0),
+        ("all variables modelled", "Hartmann6_500", 0.1),
+    ):
+        problem = make(name, shuffle=True, shift=True, noise=noise, seed=0)
+        opt = optimizer(problem, "mcts-vs", seed=1000)
+        spent = spend(problem, opt, budget).processor / budget
+        what = f"mcts-vs, {kind} ({name}, noise {noise:g}), mean of {budget} evaluations; best {opt.best.value:.4g}"
+        rows.append(Row(what, show(spent)))
+    return rows
 
 
 def huge(options: argparse.Namespace) -> list[Row]:
-    """mcts-vs-rs with 100,000 variables: time of an ask and tell, and what a further point costs in memory."""
+    """100,000 variables: a run of mcts-vs; of mcts-vs-rs an ask and tell, and the memory that a further point costs."""
     D, points = 100_000, 60 if options.quick else 200
-    problem = make(f"Hartmann6_{D}")
-    opt = Optimizer(problem.space, direction=problem.direction, method="mcts-vs-rs", seed=2021)
-    spent = np.array([step(opt, problem) for _ in range(points)])
     rows = []
-    for name, value in (("median", np.median(spent)), ("95th percentile", np.quantile(spent, 0.95))):
+    for seed in range(1 if options.quick else 3):
+        *_, (spent, best, memory) = elsewhere(SOURCE, "mcts-vs", f"Hartmann6_{D}", points, seed)
+        what = f"mcts-vs, D={D:,}, {points} evaluations, seed {seed}: best {best:.4f}, {memory:.2f} GB at most"
+        rows.append(Row(what, show(spent)))
+    problem = make(f"Hartmann6_{D}")
+    clock, stamps = Clock(), [0.0]
+    for _ in rounds(optimizer(problem, "mcts-vs-rs", seed=2021), values_of(problem), points, clock):
+        stamps.append(clock.wall)
+    each = np.diff(stamps)
+    for name, value in (("median", np.median(each)), ("95th percentile", np.quantile(each, 0.95))):
         what = f"ask and tell of mcts-vs-rs, D={D:,}, {points} evaluations: {name}"
         rows.append(Row(what, show(float(value)), bar="<= 50 ms", met=bool(value <= 0.05)))
-    del opt
     whole, half = growth(D, points), growth(D // 2, points)
     what = f"growth of peak memory per point / 8 D bytes, {points // 2} to {points} points: D={D:,}, D={D // 2:,}"
     ratio = whole / half  # 1: proportional to D
@@ -248,11 +272,9 @@ def growth(D: int, points: int) -> float:
     """Peak traced memory added by each point of the second half of a run, in units of one vector of D doubles."""
     problem = make(f"Hartmann6_{D}")
     tracemalloc.start()
-    opt = Optimizer(problem.space, direction=problem.direction, method="mcts-vs-rs", seed=2021)
-    peaks = []
-    for _ in range(points):
-        step(opt, problem)
-        peaks.append(tracemalloc.get_traced_memory()[1])
+    opt = optimizer(problem, "mcts-vs-rs", seed=2021)
+    turns = rounds(opt, values_of(problem), points)
+    peaks = [tracemalloc.get_traced_memory()[1] for _ in turns]
     tracemalloc.stop()
     return (peaks[-1] - peaks[points // 2 - 1]) / (points - points // 2) / (8 * D)
 
@@ -273,19 +295,119 @@ def importing(options: argparse.Namespace) -> list[Row]:
     return [first, Row(f"of {', '.join(HEAVY)}: loaded", " ".join(loaded) or "none", bar="none", met=not loaded)]
 
 
-PARTS = {"likelihood": likelihood, "ask": ask, "loop": loop, "huge": huge, "import": importing}
+RUN = """
+import resource, sys, time, mctsvs
+from mctsvs.problems import Problem, make
+method, name, budget, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+problem = make(name, shuffle=True, seed=seed)
+class Done(Exception): pass
+def run(budget, report):
+    values, inside, started = [], 0.0, time.process_time()
+    def f(x):
+        nonlocal inside
+        before = time.process_time()
+        values.append(problem(x))
+        inside += time.process_time() - before
+        return values[-1]
+    def told(opt, trial):
+        if report and (len(values) % 10 == 0 or len(values) == budget):
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+            print(time.process_time() - started - inside, max(values), memory, flush=True)
+            input()
+        if len(values) == budget:  # before the importance of the variables is computed
+            raise Done
+    try:
+        mctsvs.maximize(f, problem.bounds, budget=budget, seed=seed, method=method, callback=told)
+    except Done:
+        pass
+run(min(100, budget), False)  # imports at first use are nobody's time
+run(budget, True)
+"""
+
+
+def elsewhere(source: Path, method: str, name: str, budget: int, seed: int = 0) -> Iterator[tuple[float, ...]]:
+    """Processor seconds, best value and most memory in GB so far of a run with the library of a source tree.
+
+    The run goes on for ten evaluations whenever it is asked for the next of them: several take turns, and what else
+    the machine does slows all. It uses nothing but `mctsvs.maximize`, so that trees far apart understand it.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    call = [sys.executable, "-c", RUN, method, name, str(budget), str(seed)]
+    with subprocess.Popen(call, env=environment, stdin=-1, stdout=-1, text=True, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield tuple(map(float, line.split()))
+            process.stdin.write("\n")
+    if process.returncode:
+        raise SystemExit(f"the run of {method} with {source} failed")
+
+
+def before_after(options: argparse.Namespace) -> list[Row]:
+    """Whole runs of this tree and of another, in turns."""
+    if options.base is None or not (options.base / "mctsvs").is_dir():
+        raise SystemExit(f"--base {options.base} holds no mctsvs: give the folder of a source tree, such as OTHER/src")
+    rows = []
+    for (method, name), budget in zip(WHOLE.items(), (600, 600, 200), strict=True):
+        count, repeats = (60, 1) if options.quick else (budget, options.repeats)
+        pairs = []
+        for _ in range(repeats):
+            runs = [elsewhere(tree, method, name, count) for tree in (SOURCE, options.base.resolve())]
+            *_, last = zip(*runs, strict=True)
+            pairs.append([seconds for seconds, _, _ in last])
+        here, base = np.median(pairs, axis=0).tolist()
+        what = f"{method}, {name}, {count} evaluations, processor seconds: here, base (medians of {repeats})"
+        rows.append(Row(what, show(here), show(base), f"{here / base:.3f}", "<= 1.03", here <= 1.03 * base))
+    return rows
+
+
+def by_scipy(function: Any, theta: Array, low: Array, high: Array, pairs: Any, **limits: Any) -> tuple[Array, float]:
+    """scipy's L-BFGS-B, called as our own; it keeps no curvature between calls."""
+    start, box, most = np.clip(theta, low, high), scipy.optimize.Bounds(low, high), limits.get("iterations", 30)
+    minimize: Any = scipy.optimize.minimize
+    found = minimize(function, start, method="L-BFGS-B", jac=True, bounds=box, options={"maxiter": most})
+    return found.x, float(found.fun)
+
+
+def lbfgs(options: argparse.Namespace) -> list[Row]:
+    """Processor seconds of whole runs, with our L-BFGS and with scipy's in its place, in turns."""
+    rows = []
+    for (method, name), budget in zip(WHOLE.items(), (150, 600, 80), strict=True):
+        count, problem = 40 if options.quick else budget, make(name, shuffle=True, seed=0)
+        spend(problem, optimizer(problem, method, seed=0), 40)  # loads all modules that there are to be patched
+        loaded = [module for key, module in sys.modules.items() if key.startswith("mctsvs.")]
+        using: list[Any] = [module for module in loaded if vars(module).get("minimise") is minimise]
+        whose, clocks = (minimise, by_scipy), (Clock(), Clock())
+        opts = [optimizer(problem, method, seed=0) for _ in whose]
+        turns = [rounds(opt, values_of(problem), count, c) for opt, c in zip(opts, clocks, strict=True)]
+        for search, turn in [*zip(whose, turns, strict=True)] * count:
+            for module in using:
+                module.minimise = search
+            next(turn)
+        for module in using:
+            module.minimise = minimise
+        ours, theirs = (clock.processor for clock in clocks)
+        what = f"{method}, {name}, {count} evaluations, with our L-BFGS and with scipy's"
+        rows.append(Row(what, show(ours), show(theirs), f"1/{theirs / ours:.2f}", "< 1", ours < theirs))
+    return rows
+
+
+PARTS = {"likelihood": likelihood, "ask": ask, "loop": loop, "thinking": thinking, "huge": huge}
+PARTS |= {"import": importing, "lbfgs": lbfgs}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Speed of mctsvs, as ratios to its peers.")
-    parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"])
+    parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "before-after", "all"])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: a smoke test, not a measurement")
     parser.add_argument("--ard", action="store_true", help="loop: the peer fits one lengthscale per variable")
+    parser.add_argument("--base", type=Path, metavar="SRC", help="before-after: the other tree's folder with mctsvs")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="before-after: runs of each tree")
     given = parser.parse_args()
     print(f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, one thread\n")
     missed = False
     for name in PARTS if given.part == "all" else [given.part]:
-        rows = PARTS[name](given)
+        rows = (before_after if name == "before-after" else PARTS[name])(given)
         missed |= any(row.met is False for row in rows)
         print(f"### {name}\n\n| what | ours | theirs | ratio | bar | met |\n|---|---|---|---|---|---|")
         print(*rows, sep="\n", end="\n\n", flush=True)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from mctsvs import problems
-from mctsvs.methods import METHODS
 from mctsvs.lab.run import run
+from mctsvs.methods import METHODS
 
 FILE = Path(__file__).parent / "golden" / "traces.json"
 BUDGET = 30

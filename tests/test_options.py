@@ -84,7 +84,7 @@ def test_every_method_declares_its_options(name: str) -> None:
     """A default and a word of explanation for each, and no name that the optimizer itself takes."""
     if methods.missing(methods.METHODS[name]):
         pytest.skip("its library is not installed")
-    for kind in methods._options_types(methods.METHODS[name]):
+    for kind in (part.options_type for part in methods._classes(methods.METHODS[name])):
         kind()
         words = " ".join(base.__doc__ or "" for base in kind.__mro__[:-1])
         assert [option for option in kind.names() if option not in words] == []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mctsvs.space import Categorical, Float, Integer, Space
     from mctsvs.study import Study, StudyError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Categorical",

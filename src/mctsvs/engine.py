@@ -98,7 +98,7 @@ class Engine(Protocol):
 
 
 class HistoryEngine(Saved):
-    """What engines have in common: generator, history, tickets. A subclass adds `propose`, and names what else it saves."""
+    """What engines have in common: generator, history, tickets. A subclass adds `propose` and names what it saves."""
 
     options_type: ClassVar[type[Options]] = Options
     saved: ClassVar[tuple[str, ...]] = ("rng", "history", "proposed")

@@ -54,7 +54,11 @@ class RandomFill:
         return rng.random((n, len(owner)))
 
 
-FILL_INS: dict[str, Callable[[int], FillIn]] = {"best-k": BestK, "average-best-k": AverageBestK, "random": lambda k: RandomFill()}
+FILL_INS: dict[str, Callable[[int], FillIn]] = {
+    "best-k": BestK,
+    "average-best-k": AverageBestK,
+    "random": lambda k: RandomFill(),
+}
 
 
 def make(name: str, k: int = 20) -> FillIn:

@@ -22,8 +22,8 @@ ELSEWHERE = -1  # ticket of a point that no engine of this run proposed
 class History(Saved):
     """Points and values in the order they were told, in arrays that grow by half when full.
 
-    A point's ticket is the number its engine proposed it under, or `ELSEWHERE`. Failed evaluations are kept apart: they are
-    avoided, never fitted.
+    A point's ticket is the number its engine proposed it under, or `ELSEWHERE`. Failed evaluations are kept apart: they
+    are avoided, never fitted.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -113,8 +113,8 @@ class InformationSet(Saved):
     g(M) is the 0/1 vector of a subset, the division element by element: a variable's score is the mean value of
     the points found by moving it. An update costs the size of the subset, whatever the history holds.
 
-    A variant with `best_of_subset` scores with the best value of each distinct subset in place of the sum, still divided
-    by the number of points. That is not invariant to a constant added to the objective.
+    A variant with `best_of_subset` scores with the best value of each distinct subset in place of the sum, still
+    divided by the number of points. That is not invariant to a constant added to the objective.
     """
 
     saved = ("total", "count", "best", "n", "mean", "squares")

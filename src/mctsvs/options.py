@@ -4,8 +4,8 @@
 ... class DropoutOptions(Options):
 ...     d: int = option(20, least=1)
 
-A field's annotation says what it may be (int, float, bool, str, each also `| None`, or `tuple[float, ...]`), `option` within
-which limits. The names of the fields are the names of the options a user gives.
+A field's annotation says what it may be (int, float, bool, str, each also `| None`, or `tuple[float, ...]`), `option`
+within which limits. The names of the fields are the names of the options a user gives.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from mctsvs.common import InputError, check_bool, check_choice, check_count, check_number
 
-O = TypeVar("O", bound="Options")
+Own = TypeVar("Own", bound="Options")
 
 
 def option(
@@ -47,7 +47,7 @@ class Options:
         return tuple(f.name for f in fields(cls))
 
     @classmethod
-    def take(cls: type[O], given: dict[str, Any]) -> O:
+    def take(cls: type[Own], given: dict[str, Any]) -> Own:
         """Those of the given options that belong here."""
         return cls(**{name: given[name] for name in cls.names() if name in given})
 

@@ -4,10 +4,10 @@
 ...     saved = ("iteration",)
 ...     iteration: int
 
-A state is plain data (numbers, strings, lists, dicts with string keys, arrays), never code, and goes on bit for bit. The
-fields of base classes come first. A dataclass among the fields is saved with all of its own; an object that is `Saved`,
-with those it names. What can be computed again from other fields is not saved. Two classes have a form of their own, because
-theirs is large or deep: `History` and `Tree`.
+A state is plain data (numbers, strings, lists, dicts with string keys, arrays), never code, and goes on bit for bit.
+The fields of base classes come first. A dataclass among the fields is saved with all of its own; an object that is
+`Saved`, with those it names. What can be computed again from other fields is not saved. Few classes have their own
+form: `History` and `Tree`, because theirs is large or deep, and where one of several classes must be named.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import enum
 import types
 import typing
 from collections import deque
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,8 @@ class Saved:
     saved: ClassVar[tuple[str, ...]] = ()
 
     def state(self) -> State:
-        return {name: dump(getattr(self, name)) for name in saved_fields(type(self))}
+        kind: Any = type(self)
+        return {name: dump(getattr(self, name)) for name in saved_fields(kind)}
 
     def restore(self, state: State) -> None:
         """Go on from `state`, for an object made as the saved one was."""
@@ -45,19 +46,19 @@ class Saved:
                 setattr(self, name, load(hints[name], state[name]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def saved_fields(kind: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for base in reversed(kind.__mro__) for name in vars(base).get("saved", ())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def hints_of(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
 def dump(value: Any) -> Any:
     """The value as plain data."""
-    if value is None or isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum):
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, np.ndarray):
         return value.copy()

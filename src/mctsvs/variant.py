@@ -1,6 +1,7 @@
 """Where the paper's text and its authors' program differ: one value object that the tree and its parts read.
 
-The text is Algorithm 1 with Eq. 1 and Eq. 2 as printed; the program is what the authors published (docs/design.md has the table).
+The text is Algorithm 1 with Eq. 1 and Eq. 2 as printed; the program is what the authors published (docs/design.md has
+the table).
 """
 
 from __future__ import annotations

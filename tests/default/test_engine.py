@@ -10,6 +10,7 @@ import pytest
 from mctsvs import Categorical, Float, Integer, Optimizer, problems
 from mctsvs.common import Array
 from mctsvs.default import EvidenceSearch, phases
+from mctsvs.default.constants import FEWEST
 from mctsvs.default.phases import Audit, Kind, OptimiseAll, OptimiseFound, Phase
 from mctsvs.testing import BUDGET
 
@@ -76,6 +77,22 @@ def test_a_large_budget_makes_more_tests_worth_their_price(budget: int | None, p
     assert isinstance(engine(opt).phase, phase)
 
 
+def test_a_later_plan_changes_what_is_still_to_be_decided() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 300, direction="maximize", method="mcts-vs", seed=4, budget=40)
+    for step in range(60):
+        if step == 5:
+            assert engine(opt).count.limit < FEWEST
+            opt.plan(2000)
+            opt = Optimizer.restore(opt.state())
+        (trial,) = opt.ask()
+        opt.tell(trial, sparse(trial.x))
+    assert engine(opt).evidence.tests > 20
+    assert engine(opt).left == 2000 - 60
+    opt.plan(61)
+    assert engine(opt).left == 1
+    assert engine(opt).gives_up is False
+
+
 def test_a_known_budget_can_be_exceeded_and_saved() -> None:
     opt = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=6, budget=70)
     for _ in range(75):
@@ -93,7 +110,7 @@ def test_a_model_of_the_best_points_takes_turns_and_is_restored() -> None:
 
     opt = search(bowl, 10, 100, 7)
     assert isinstance(engine(opt).phase, OptimiseAll)
-    model = engine(opt).all_model.models.of_best.model
+    model = engine(opt).all_model.of_best.model
     assert model.posterior is not None
     assert len(model.posterior.y) == 80 < len(opt.trials)
     again = Optimizer.restore(opt.state())

@@ -20,7 +20,7 @@ def bowl(x: Array) -> float:
 
 def view(X: Array, y: Array, waiting: Array = NONE) -> View:
     at = int(np.argmax(y))
-    return View(X, y, X[at], float(y[at]), waiting, NONE, [])
+    return View(X, y, X[at], float(y[at]), waiting=waiting, failed=NONE, blocks=[])
 
 
 def search(model: FoundModel, budget: int, seed: int) -> tuple[Array, Array]:
@@ -55,8 +55,8 @@ def test_every_other_point_is_of_a_model_of_the_best() -> None:
     both, alone = FoundModel(Ablation()), FoundModel(Ablation(best=False))
     search(both, 40, 1)
     search(alone, 40, 1)
-    assert 0 < both.models.of_best.fitted < both.models.of_all.fitted
-    assert alone.models.of_best.theta is None
+    assert 0 < both.of_best.fitted < both.of_all.fitted
+    assert alone.of_best.theta is None
 
 
 def test_a_waiting_point_is_not_proposed_again() -> None:
@@ -94,7 +94,7 @@ def test_an_epoch_forgets_and_begins_with_fresh_points() -> None:
     assert model.exhausted(y, 3, left=40)
     assert not model.exhausted(y, 3, left=20), "too few evaluations are left for another one"
     model.begin_epoch(34, 3, rng)
-    assert (model.epoch, model.hopeless, model.models.of_all.theta) == (34, 0, None)
+    assert (model.epoch, model.hopeless, model.of_all.theta) == (34, 0, None)
     fresh = [model.propose(view(X, y), rng) for _ in range(7)]
     assert all(candidate.promise == np.inf for candidate in fresh)
     assert model.propose(view(X, y), rng).promise < np.inf

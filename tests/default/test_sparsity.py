@@ -40,10 +40,8 @@ def test_posterior_is_bayes_rule() -> None:
     count.add(3, hit=True)
     m = count.m / 10
     likelihood = 1 - (1 - np.minimum(m, 1 - 1e-9)) ** 3
-    prior = np.exp(ActiveCount(10).log_weight)
-    posterior = prior * likelihood / (prior * likelihood).sum()
-    weights = np.exp(count.log_weight) / np.exp(count.log_weight).sum()
-    assert weights == pytest.approx(posterior, rel=1e-6)
+    prior = ActiveCount(10).weights
+    assert count.weights == pytest.approx(prior * likelihood / (prior * likelihood).sum(), rel=1e-6)
 
 
 def test_more_hits_mean_more_variables() -> None:
@@ -74,4 +72,4 @@ def test_restores() -> None:
     again = ActiveCount(300)
     again.restore(count.state())
     assert again.limit == count.limit != ActiveCount(300).limit
-    assert np.array_equal(count.log_weight, again.log_weight)
+    assert np.array_equal(count.weights, again.weights)

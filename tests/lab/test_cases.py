@@ -59,7 +59,7 @@ def test_wrong_cases_are_named(text: str, words: str) -> None:
 
 def test_the_value_of_an_option_is_checked_before_anything_runs() -> None:
     with pytest.raises(InputError, match="k="):
-        cases.check(cases.parse("mcts-vs-bo[k=0]"), make("Hartmann6_20"))
+        cases.parse("mcts-vs-bo[k=0]").check(make("Hartmann6_20"))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_values_that_only_the_problem_can_refuse(text: str, words: str) -> None:
     if text.startswith(("sklearn", "lasso")):
         pytest.importorskip("sklearn")
     with pytest.raises(InputError, match=words):
-        cases.check(cases.parse(text), make("Hartmann6_20"))
+        cases.parse(text).check(make("Hartmann6_20"))
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_values_that_only_the_problem_can_refuse(text: str, words: str) -> None:
 def test_values_that_fit_the_problem(text: str) -> None:
     if text.startswith("sklearn"):
         pytest.importorskip("sklearn")
-    cases.check(cases.parse(text), make("Hartmann6_20"))
+    cases.parse(text).check(make("Hartmann6_20"))
 
 
 def test_regret_needs_an_optimum() -> None:
     problem = dataclasses.replace(make("Hartmann6_20"), optimum=None)
     with pytest.raises(InputError, match="known optimum"):
-        cases.check(cases.parse("ucb-all"), problem)
+        cases.parse("ucb-all").check(problem)
 
 
 def test_the_papers_settings_leave_references_alone() -> None:
@@ -127,13 +127,13 @@ def test_wrong_seeds(text: str) -> None:
     ],
 )
 def test_a_reference_is_named_as_the_methods_are(typed: str, settings: list[str], paper: bool, label: str) -> None:
-    labels = [case.label for case in lab.chosen_cases("bo,random", settings, paper)]
-    assert lab.chosen_reference(typed, settings, paper, labels) == label
+    compared = lab.chosen_cases("bo,random", settings, paper)
+    assert lab.chosen_reference(typed, settings, paper, compared).label == label
 
 
 def test_a_reference_that_is_not_compared() -> None:
     with pytest.raises(InputError, match="not among the methods: use one of bo"):
-        lab.chosen_reference("bo[pool=64]", [], False, ["bo"])
+        lab.chosen_reference("bo[pool=64]", [], False, [Case("bo")])
 
 
 def test_settings_apply_to_every_case_of_a_method_and_never_override_its_own() -> None:

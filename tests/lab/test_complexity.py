@@ -11,6 +11,7 @@ import pytest
 from mctsvs.lab import complexity, complexity_page
 from mctsvs.lab.complexity import Measurement
 from mctsvs.lab.entries import ENTRIES
+from mctsvs.lab.page_head import Making
 
 POINTS, VARIABLES = (50, 100, 200, 400), (2, 10, 50, 200)
 
@@ -52,7 +53,7 @@ def test_the_largest_term_is_named_with_its_share() -> None:
 
 
 def test_the_page_says_what_was_measured() -> None:
-    cubic = complexity_page.text(ENTRIES["complexity"], obeying(lambda t, d: 1e-9 * t**3), "command", False, ())
+    cubic = complexity_page.text(ENTRIES["complexity"], obeying(lambda t, d: 1e-9 * t**3), Making("command"))
     rows = [line.split("|")[1:-1] for line in cubic.splitlines() if line.startswith("| likelihood")]
     assert [cells[-1].strip() for cells in rows] == ["t³, 100 %"] * 4
     dominated = sum(float(share) >= 90 for share in re.findall(r", ([0-9]+) % \|", cubic))
@@ -61,10 +62,10 @@ def test_the_page_says_what_was_measured() -> None:
 
 
 def test_lines_of_the_figure_are_power_laws_named_by_their_exponent() -> None:
-    panels = complexity_page.panels(obeying(lambda t, d: 1e-9 * t**3))
-    assert [panel.xlabel for panel in panels] == ["t"] * 3 + ["d"] * 3
-    assert [curve.label for curve in panels[0].curves] == [f"d = {d}: $t^{{3.00}}$" for d in (2, 50, 200)]
-    for curve in panels[0].curves:
+    plots = complexity_page.plots(obeying(lambda t, d: 1e-9 * t**3))
+    assert [plot.xlabel for plot in plots] == ["t"] * 3 + ["d"] * 3
+    assert [curve.label for curve in plots[0].curves] == [f"d = {d}: $t^{{3.00}}$" for d in (2, 50, 200)]
+    for curve in plots[0].curves:
         assert curve.law is not None
         np.testing.assert_array_equal(curve.x, POINTS)
         np.testing.assert_array_equal(curve.law[0], [200, 400])

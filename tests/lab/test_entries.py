@@ -11,14 +11,18 @@ import pytest
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.lab import authors, cases, frame, reproduce, stats
-from mctsvs.lab.entries import ENTRIES, FIFTY, FOUR
-from mctsvs.lab.entry import Entry, Panel
-from mctsvs.lab.groups import Group, group
-from mctsvs.lab.pages import Page
+from mctsvs.lab import authors, cases, contenders, page_head, reproduce, stats
+from mctsvs.lab.cases import Case
+from mctsvs.lab.entries import ENTRIES, FIFTY
+from mctsvs.lab.entry import Panel, PaperEntry
+from mctsvs.lab.measures import Seconds, Significance
+from mctsvs.lab.page import Page
+from mctsvs.lab.page_head import Making
+from mctsvs.lab.paper_settings import BY_PROBLEM, QUICK_OPTIONS, set_by_paper
+from mctsvs.lab.printed import FOUR
 from mctsvs.lab.reproduce import Choice
 from mctsvs.lab.run import paper_options
-from mctsvs.lab.settings import QUICK_OPTIONS, SETTINGS, settings
+from mctsvs.lab.runs import Runs, finished
 from mctsvs.lab.store import Job, Store
 
 NAMES = """synthetic1 synthetic2 time recall nas nas-more rl optimiser-rs optimiser fill-in k cp samples n-bad n-split
@@ -33,46 +37,44 @@ BUILT = re.compile(r"Hartmann6|Levy")
 
 def test_every_table_and_figure_of_the_paper_has_an_entry() -> None:
     assert set(NAMES.split()) <= set(ENTRIES)
-    covered = {label for entry in ENTRIES.values() for label in entry.labels}
+    covered = {label for entry in ENTRIES.values() for label in entry.about.labels}
     assert covered >= LABELS
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
-def test_an_entry_names_what_exists(entry: Entry) -> None:
+def test_an_entry_names_what_exists(entry: PaperEntry) -> None:
     for problem in entry.problems:
         if BUILT.match(problem):  # others need data or a simulator, and are tested where those are
             made = problems.make(problem)
             assert made.name == problem
-    for problem in entry.problems:
-        for label in entry.cases(problem):
-            assert cases.parse(label).label == label
-    every = {label for problem in entry.problems for label in entry.cases(problem)}
-    assert {cases.parse(label).method for label in every} >= {*entry.fewer, *entry.budgets} - {
-        "saasbo",
-        "mcts-vs-saasbo",
-        "alebo",
-    }
-    assert set(entry.printed) <= every
-    assert not entry.reference or entry.reference in every
-    assert entry.says
-    assert entry.says.endswith(".")
+    for case in entry.cases():
+        assert cases.parse(case.label) == case
+    slow = {"saasbo", "mcts-vs-saasbo", "alebo"}
+    assert entry.methods >= {*entry.effort.fewer, *entry.effort.budgets} - slow
+    assert set(entry.published.printed) <= set(entry.cases())
+    if isinstance(entry.measure, Seconds | Significance):
+        assert entry.measure.reference in entry.cases()
+    assert entry.about.says
+    assert entry.about.says.endswith(".")
 
 
 def test_options_set_by_problem_exist() -> None:
-    for method, kinds in SETTINGS.items():
+    for method, kinds in BY_PROBLEM.items():
         for options in kinds.values():
-            assert set(options) <= set(cases.options_of(method))
+            assert set(options) <= set(contenders.find(method).options)
     for method, options in QUICK_OPTIONS.items():
-        assert set(options) <= set(cases.options_of(method))
+        assert set(options) <= set(contenders.find(method).options)
 
 
 def test_the_printed_numbers() -> None:
     """Against the paper's text, some of each table."""
-    assert ENTRIES["time"].printed["mcts-vs-bo"] == dict(zip(FOUR, (2.683, 3.753, 3.711, 4.590), strict=True))
-    assert ENTRIES["time"].printed["alebo"] == {"Hartmann6_300": 470.714, "Hartmann6_500": 512.641}
-    assert ENTRIES["recall"].printed["mcts-vs-bo"]["Hartmann6_300"] == 0.352
-    assert ENTRIES["significance"].printed["turbo"]["Levy10_100"] == (-0.662, 1.049, "-")
-    marks = {case: [cell[2] for cell in cells.values()] for case, cells in ENTRIES["significance"].printed.items()}
+    seconds = ENTRIES["time"].published.printed
+    assert seconds[Case("mcts-vs-bo")] == dict(zip(FOUR, (2.683, 3.753, 3.711, 4.590), strict=True))
+    assert seconds[Case("alebo")] == {"Hartmann6_300": 470.714, "Hartmann6_500": 512.641}
+    assert ENTRIES["recall"].published.printed[Case("mcts-vs-bo")]["Hartmann6_300"] == 0.352
+    assert ENTRIES["significance"].published.printed[Case("turbo")]["Levy10_100"] == (-0.662, 1.049, "-")
+    printed = ENTRIES["significance"].published.printed.items()
+    marks = {case.label: [cell[2] for cell in cells.values()] for case, cells in printed}
     tallies = {case: stats.tally(found) for case, found in marks.items() if any(found)}
     assert tallies == {"mcts-vs-bo": "1/1/2", "la-mcts-turbo": "4/0/0", "turbo": "2/1/1"}  # the paper's last line
 
@@ -81,37 +83,39 @@ def test_seeds_and_budgets_are_the_papers() -> None:
     entry = ENTRIES["significance"]
     planned = reproduce.plan(reproduce.shrink(entry, Choice()), Choice())
     assert len(planned) == 16
-    assert [job.seed for job in planned["Levy10_100", "turbo"]] == list(FIFTY)
+    assert [job.seed for job in planned["Levy10_100", Case("turbo")]] == list(FIFTY)
     assert {job.budget for jobs in planned.values() for job in jobs} == {600}
-    assert ENTRIES["time"].budget == 100
-    assert len(ENTRIES["time"].seeds) == 30
-    assert ENTRIES["rl"].budget == 1200
+    assert ENTRIES["time"].effort.budget == 100
+    assert len(ENTRIES["time"].effort.seeds) == 30
+    assert ENTRIES["rl"].effort.budget == 1200
 
 
 def test_slow_methods_get_less_unless_seeds_are_asked_for() -> None:
     entry = ENTRIES["synthetic2"]
     planned = reproduce.plan(reproduce.shrink(entry, Choice()), Choice())
-    assert [job.budget for job in planned["Hartmann6_300", "saasbo"]] == [200]
-    assert ("Levy10_100", "saasbo") not in planned
+    assert [job.budget for job in planned["Hartmann6_300", Case("saasbo")]] == [200]
+    assert ("Levy10_100", Case("saasbo")) not in planned
     asked = reproduce.plan(reproduce.shrink(entry, Choice(seeds=(1, 2))), Choice(seeds=(1, 2)))
-    assert [job.seed for job in asked["Hartmann6_300", "saasbo"]] == [1, 2]
+    assert [job.seed for job in asked["Hartmann6_300", Case("saasbo")]] == [1, 2]
 
 
 def test_a_slow_method_gets_fewer_seeds_where_asked() -> None:
     entry, choice = ENTRIES["significance"], Choice(fewer=(("turbo", 3), ("saasbo", 1)))
     small = reproduce.shrink(entry, choice)
     planned = reproduce.plan(small, choice)
-    assert [job.seed for job in planned["Levy10_100", "turbo"]] == [2021, 2022, 2023]
-    assert len(planned["Levy10_100", "mcts-vs-bo"]) == 50
-    assert small.fewer == {"turbo": 3}, "a method that is not there is not spoken of"
+    assert [job.seed for job in planned["Levy10_100", Case("turbo")]] == [2021, 2022, 2023]
+    assert len(planned["Levy10_100", Case("mcts-vs-bo")]) == 50
+    assert small.effort.fewer == {"turbo": 3}, "a method that is not there is not spoken of"
     assert reproduce.command(entry, choice) == "mctsvs reproduce significance --fewer turbo=3,saasbo=1"
 
 
 def test_labels_stay_while_jobs_carry_the_papers_options() -> None:
     entry, choice = ENTRIES["synthetic2"], Choice(paper=True)
     planned = reproduce.plan(entry, choice)
-    assert planned["Levy10_100", "cma-es"][0].case == cases.Case("cma-es", {"sigma": 0.5}, paper=True)
-    assert planned["Levy10_100", "mcts-vs-bo"][0].case == cases.Case("mcts-vs-bo", {}, paper=True)
+    assert planned["Levy10_100", Case("cma-es")][0].case == Case("cma-es", {}, paper=True)  # sets sigma when it runs
+    assert planned["Levy10_100", Case("mcts-vs-bo")][0].case == Case("mcts-vs-bo", {}, paper=True)
+    own = reproduce.plan(entry, Choice())["Levy10_100", Case("cma-es")][0].case
+    assert own == Case("cma-es", {"sigma": 0.5})
     assert reproduce.command(entry, choice) == "mctsvs reproduce synthetic2 --paper"
 
 
@@ -121,11 +125,11 @@ def test_quick_is_small() -> None:
         planned = reproduce.plan(small, Choice(quick=True))
         assert all(job.budget <= 60 for jobs in planned.values() for job in jobs)
         assert all(len(jobs) <= 2 for jobs in planned.values())
-        assert ("Hartmann6_500", "saasbo") not in planned or entry.name == "hierarchy"
+        assert ("Hartmann6_500", Case("saasbo")) not in planned or entry.name == "hierarchy"
 
 
 def test_what_cannot_be_run_is_left_out_with_a_sentence() -> None:
-    entry = replace(ENTRIES["fill-in"], panels=(*ENTRIES["fill-in"].panels, Panel("Hartmann9_300", ("random",))))
+    entry = replace(ENTRIES["fill-in"], panels=(*ENTRIES["fill-in"].panels, Panel("Hartmann9_300", (Case("random"),))))
     usable, notes = reproduce.available(entry)
     assert usable.problems == ("Hartmann6_300",)
     assert len(notes) == 1
@@ -142,11 +146,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One entry, made quickly."""
     made = tmp_path_factory.mktemp("reproduced")
     choice = Choice(quick=True, budget=24)
-    outcome = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(made / "runs"), made, 2)
+    outcome = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(made / "runs"), made, workers=2)
     assert not outcome.failures
     assert not outcome.skipped
     assert sorted(path.name for path in outcome.files) == ["fill-in.csv", "fill-in.md", "fill-in.png", "fill-in.svg"]
-    frame.index(made, ENTRIES)
+    page_head.index(made, ENTRIES)
     return made
 
 
@@ -162,7 +166,7 @@ def test_the_numbers_are_those_of_the_runs(folder: Path) -> None:
     entry, choice = ENTRIES["fill-in"], Choice(quick=True, budget=24)
     planned = reproduce.plan(reproduce.shrink(entry, choice), choice)
     label = "mcts-vs-bo[fill_in=random]"
-    own = group(planned["Hartmann6_300", label], Store(folder / "runs"))
+    own = finished(planned["Hartmann6_300", cases.parse(label)], Store(folder / "runs"))
     lines = [line.split(",") for line in (folder / "fill-in.csv").read_text().splitlines()]
     (last,) = [line for line in lines if line[0] == "ours" and line[2] == label and line[4] == "24.0"]
     assert float(last[5]) == pytest.approx(own.final.mean(), rel=1e-7)
@@ -171,7 +175,7 @@ def test_the_numbers_are_those_of_the_runs(folder: Path) -> None:
 
 def test_a_second_call_writes_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     choice = Choice(quick=True, budget=24)
-    again = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(folder / "runs"), tmp_path, 2)
+    again = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(folder / "runs"), tmp_path, workers=2)
     for path in again.files:
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
@@ -180,7 +184,7 @@ def test_the_index_keeps_what_people_wrote(folder: Path) -> None:
     path = folder / "README.md"
     assert "[fill-in](fill-in.md)" in path.read_text()
     path.write_text("Our words.\n\n" + path.read_text() + "\nMore words.\n")
-    frame.index(folder, ENTRIES)
+    page_head.index(folder, ENTRIES)
     text = path.read_text()
     assert text.startswith("Our words.\n")
     assert text.endswith("More words.\n")
@@ -215,7 +219,7 @@ def test_the_authors_runs_are_found_by_case(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
     theirs = authors.read((2021, 2022))
-    logs = ENTRIES["k"].logs
+    logs = ENTRIES["k"].published.logs
     found = theirs.find(logs, "Hartmann6_300", cases.parse("mcts-vs-bo[k=5]"))
     assert found is not None
     assert found.at(600).mean == pytest.approx(2.0215)
@@ -224,7 +228,7 @@ def test_the_authors_runs_are_found_by_case(tmp_path: Path, monkeypatch: pytest.
     assert theirs.find(logs, "Hartmann6_300", cases.parse("mcts-vs-bo[k=10]")) is None
     dropped = theirs.find((), "Hartmann6_300", cases.parse("dropout-bo"))
     assert dropped is not None
-    assert dropped.group == "hartmann6_logs"
+    assert dropped.logs == "hartmann6_logs"
 
 
 def test_the_run_that_went_on_alone_is_not_taken_for_their_mean() -> None:
@@ -241,46 +245,48 @@ def test_the_run_that_went_on_alone_is_not_taken_for_their_mean() -> None:
     both = {key: broken, ("repeat_logs", "hartmann6_300", "mcts_vs_turbo"): whole}
     found = authors.Authors(both, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
     assert found is not None
-    assert (found.group, found.checkpoints) == ("repeat_logs", [150, 600])
+    assert (found.logs, found.checkpoints) == ("repeat_logs", [150, 600])
 
 
-def group_of(best: list[float], budget: int = 600) -> Group:
+def runs_of(best: list[float], budget: int = 600) -> Runs:
     """Runs whose best value never changes."""
     values = np.repeat(np.array(best)[:, None], budget, axis=1)
     seconds = np.ones_like(values)
     rest = np.full(len(best), 0.5)
-    return Group(tuple(range(2021, 2021 + len(best))), values, seconds, seconds, rest, rest)
+    seeds = tuple(range(2021, 2021 + len(best)))
+    return Runs(seeds=seeds, best=values, thinking=seconds, elapsed=seconds, recall=rest, cpu=rest)
 
 
-def page_of(name: str, groups: dict[tuple[str, str], Group], theirs: authors.Authors) -> Page:
-    return Page(ENTRIES[name], False, False, groups, theirs, [])
+def page_of(name: str, runs: dict[tuple[str, Case], Runs], theirs: authors.Authors) -> Page:
+    return Page(ENTRIES[name], Making("command"), runs, theirs)
 
 
 def test_a_single_run_is_not_judged_and_a_problem_on_another_scale_is_not_compared() -> None:
     def theirs(count: int) -> dict[int, dict[int, tuple[float, float]]]:
         return {2021 + i: {600: (1.0 + 0.01 * i, 1.0)} for i in range(count)}
 
-    ours = group_of([3.0, 3.1, 3.2])
+    ours = runs_of([3.0, 3.1, 3.2])
     runs = {
         ("ablation_logs", f"{problem}_solver", f"mcts_vs_{solver}"): theirs(count)
         for problem in ("hartmann6_500", "hartmann30_500")
         for solver, count in (("bo", 3), ("turbo", 1))
     }
-    cells = {(p, f"mcts-vs-{s}"): ours for p in ("Hartmann6_500", "Hartmann6_5_500") for s in ("bo", "turbo")}
+    cells = {(p, Case(f"mcts-vs-{s}")): ours for p in ("Hartmann6_500", "Hartmann6_5_500") for s in ("bo", "turbo")}
     page = page_of("optimiser", cells, authors.Authors(runs, tuple(range(2021, 2026))))
     verdict = page.verdict()
     assert verdict is not None
     assert (verdict.cells, verdict.better, verdict.worse) == (1, 1, 0)
-    assert "(1 run, at 600; ablation_logs)" in page.text("command")
-    assert page.text("command").count("ablation_logs") == 2
+    assert "(1 run, at 600; ablation_logs)" in page.text()
+    assert page.text().count("ablation_logs") == 2
 
 
 def test_a_method_with_fewer_evaluations_has_no_rank() -> None:
     cells = {
-        ("Hartmann6_500", "mcts-vs-saasbo"): group_of([3.0], 200),
-        ("Hartmann6_500", "saasbo"): group_of([3.1], 100),
+        ("Hartmann6_500", Case("mcts-vs-saasbo")): runs_of([3.0], 200),
+        ("Hartmann6_500", Case("saasbo")): runs_of([3.1], 100),
     }
-    text = page_of("hierarchy", cells, authors.Authors({}, ())).best_tables()
+    page = page_of("hierarchy", cells, authors.Authors({}, ()))
+    text = page.measure.table(page)
     rows = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in text.splitlines() if "saasbo" in line}
     header = next(line for line in text.splitlines() if "rank" in line).split(" | ")
     rank = header.index("rank")
@@ -290,9 +296,9 @@ def test_a_method_with_fewer_evaluations_has_no_rank() -> None:
 
 def test_the_numbers_behind_a_table_hold_the_papers_and_the_authors() -> None:
     runs = {("time_logs", "hartmann6_300", "lamcts_vs_bo"): {2021: {100: (3.0, 3.5)}, 2022: {100: (3.0, 3.9)}}}
-    cells = {("Hartmann6_300", "mcts-vs-bo"): group_of([3.0, 3.1], 100)}
-    rows = page_of("time", cells, authors.Authors(runs, (2021, 2022))).numbers()
-    own = {row[0]: row[5] for row in rows[1:]}
+    cells = {("Hartmann6_300", Case("mcts-vs-bo")): runs_of([3.0, 3.1], 100)}
+    page = page_of("time", cells, authors.Authors(runs, (2021, 2022)))
+    own = {row[0]: row[5] for row in page.measure.numbers(page)}
     assert own == {"ours": 0.5, "paper": 3.711, "authors": pytest.approx(3.7)}
 
 
@@ -300,20 +306,20 @@ def test_a_pages_command_and_seeds_are_those_of_its_runs() -> None:
     choice = Choice(seeds=(1, 5, 9), data=True)
     entry = reproduce.shrink(ENTRIES["k"], choice)
     assert reproduce.command(entry, choice) == "mctsvs reproduce k --seeds 1,5,9 --data DATA"
-    assert "seeds 1,5,9," in frame.head(entry, "command", False, False, [])
+    assert "seeds 1,5,9," in page_head.head(entry, Making("command"))
     fewer = reproduce.shrink(ENTRIES["optimiser-rs"], Choice(seeds=(1, 2), fewer=(("random", 30),)))
-    assert "Slow methods" not in frame.head(fewer, "command", False, False, [])
+    assert "Slow methods" not in page_head.head(fewer, Making("command"))
 
 
 def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     note = f"the data set 'x' is not in {str(tmp_path)!r} or {str(Path.home())!r}: put it there"
-    assert str(tmp_path) not in frame.without_paths(note)
+    assert str(tmp_path) not in page_head.without_paths(note)
 
 
 def test_compare_with_paper_sets_cma_es_as_reproduce_does() -> None:
     for name in ("Hartmann6_300", "Levy10_100"):
-        expected = settings("cma-es", name)
+        expected = set_by_paper("cma-es", name)
         assert expected
         assert paper_options("cma-es", problems.make(name), {}, faithful=True) == expected
 
@@ -327,22 +333,21 @@ def test_our_statistics_give_the_papers_marks_from_the_authors_runs(monkeypatch:
     monkeypatch.setenv("MCTSVS_DATA", str(SHARED.parents[1]))
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
     entry = ENTRIES["significance"]
-    theirs = authors.read(entry.seeds)
+    assert isinstance(entry.measure, Significance)
+    theirs = authors.read(entry.effort.seeds)
     for problem in entry.problems:
-        base = theirs.find(entry.logs, problem, cases.parse(entry.reference))
+        base = theirs.find(entry.published.logs, problem, entry.measure.reference)
         assert base is not None
         one = base.values(600)
         for case in entry.cases(problem):
-            found = theirs.find(entry.logs, problem, cases.parse(case))
+            found = theirs.find(entry.published.logs, problem, case)
             assert found is not None
-            mean, _, mark = entry.printed[case][problem]
+            mean, _, mark = entry.published.printed[case][problem]
             assert found.at(600).mean == pytest.approx(mean, abs=1.1e-3)
             other = found.values(600)
             if mark:
-                assert stats.mark([one[s] for s in entry.seeds], [other[s] for s in entry.seeds]) == mark, (
-                    problem,
-                    case,
-                )
+                seeds = entry.effort.seeds
+                assert stats.mark([one[s] for s in seeds], [other[s] for s in seeds]) == mark, (problem, case)
 
 
 def test_a_job_on_a_named_problem_keeps_that_name() -> None:

@@ -10,26 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs.methods import METHODS
 from mctsvs.lab import comparison, figures, styles
+from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
-from mctsvs.lab.entry import Entry
-from mctsvs.lab.figures import Curve, Dot, Panel
-from mctsvs.lab.groups import Group
+from mctsvs.lab.entry import PaperEntry
+from mctsvs.lab.figures import Curve, Dot, DotScale, Plot
+from mctsvs.lab.measures import Best, Regret
+from mctsvs.lab.runs import Runs
+from mctsvs.methods import METHODS
 
 LABELS = ["mcts-vs-bo", "mcts-vs-turbo", "turbo", "la-mcts-turbo", "saasbo", "hesbo", "alebo", "cma-es", "vae-bo"]
 
 
-def panel(labels: list[str]) -> Panel:
+def plot(labels: list[str]) -> Plot:
     x = np.arange(1.0, 41.0)
     curves = [Curve(label, x, np.log(x + i), np.full(40, 0.1)) for i, label in enumerate(labels)]
-    return Panel("a problem", "evaluations", "best value so far", curves, {"optimum": 5.0})
+    return Plot("a problem", "evaluations", "best value so far", curves, levels={"optimum": 5.0})
 
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    first = figures.draw([panel(LABELS), panel(LABELS[:2])], tmp_path / "a")
-    second = figures.draw([panel(LABELS), panel(LABELS[:2])], tmp_path / "b")
+    first = figures.draw([plot(LABELS), plot(LABELS[:2])], tmp_path / "a")
+    second = figures.draw([plot(LABELS), plot(LABELS[:2])], tmp_path / "b")
     assert [path.suffix for path in first] == [".png", ".svg"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
@@ -41,7 +43,8 @@ def test_files_are_the_same_every_time(tmp_path: Path) -> None:
 def test_dots_are_the_same_every_time(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = [("Levy10_100", [Dot("bo", 1.0, 0.1, 2.0), Dot("turbo", 3.0, float("nan"))])]
-    one, other = (figures.draw_dots(rows, tmp_path / name, ("seconds", True, True)) for name in ("a", "b"))
+    scale = DotScale(logarithmic=True)
+    one, other = (figures.draw_dots(rows, tmp_path / name, "seconds", scale) for name in ("a", "b"))
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
 
 
@@ -60,12 +63,12 @@ def differ(labels: list[str]) -> bool:
     return len(colours) == len({style.marker for style in found}) == len(labels) and apart >= 17
 
 
-CURVES = [entry for entry in ENTRIES.values() if entry.measure in ("best", "regret")]
+CURVES = [entry for entry in ENTRIES.values() if isinstance(entry.measure, Best | Regret)]
 
 
 @pytest.mark.parametrize("entry", CURVES, ids=lambda entry: entry.name)
-def test_curves_of_a_figure_differ_in_colour_and_in_grey(entry: Entry) -> None:
-    labels = list(dict.fromkeys(case for problem in entry.problems for case in entry.cases(problem)))
+def test_curves_of_a_figure_differ_in_colour_and_in_grey(entry: PaperEntry) -> None:
+    labels = [case.label for case in entry.cases()]
     assert differ(labels)
     found = styles.styles(labels)
     assert all(found[label] == styles.STYLES[label] for label in labels if label in styles.STYLES)
@@ -118,7 +121,7 @@ def test_points_with_a_law_are_named_beside_it(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     x = np.array([1.0, 10.0, 100.0])
     laws = [Curve(f"d = {d}", x, d * x, np.full(3, np.nan), (x[1:], d * x[1:])) for d in (2, 5)]
-    _, svg = figures.draw([Panel("cost", "t", "seconds", laws, {}, "log", "log")], tmp_path / "a")
+    _, svg = figures.draw([Plot("cost", "t", "seconds", laws, xscale="log", yscale="log")], tmp_path / "a")
     text = svg.read_text()
     assert all(name in text for name in ("d = 2", "d = 5", "measured", "power law"))
 
@@ -127,7 +130,7 @@ def test_points_with_a_law_are_named_beside_it(tmp_path: Path) -> None:
 def test_bars_are_spread_and_end_at_the_end(logarithmic: bool) -> None:
     x = np.geomspace(0.01, 100, 60) if logarithmic else np.arange(1.0, 61.0)
     curve = Curve("a", x, x, x)
-    spacing = figures.bar_spacing(Panel("", "", "", [curve], xscale="log" if logarithmic else "linear"))
+    spacing = figures.bar_spacing(Plot("", "", "", [curve], xscale="log" if logarithmic else "linear"))
     found = [figures.bar_positions(x, spacing, phase, logarithmic) for phase in (0.0, 0.5)]
     found += [figures.bar_positions(x, spacing, phase, logarithmic) for phase in (0.05, 0.95)]
     scale = np.log(x) if logarithmic else x
@@ -142,13 +145,14 @@ def test_bars_are_spread_and_end_at_the_end(logarithmic: bool) -> None:
 def test_curves_are_means_with_standard_errors() -> None:
     best = np.maximum.accumulate(np.random.default_rng(0).random((3, 100)), axis=1)
     elapsed = np.cumsum(np.full((3, 100), 0.5), axis=1) * np.array([[1.0], [2.0], [3.0]])
-    group = Group((1, 2, 3), best, elapsed, elapsed, np.full(3, np.nan), np.ones(3))
-    line = comparison.curve("a", group)
+    recall = np.full(3, np.nan)
+    runs = Runs(seeds=(1, 2, 3), best=best, thinking=elapsed, elapsed=elapsed, recall=recall, cpu=np.ones(3))
+    line = comparison.curve(Case("bo"), runs)
     assert line.x[0] == 1
     assert line.x[-1] == 100
     np.testing.assert_allclose(line.mean[-1], best[:, -1].mean())
     np.testing.assert_allclose(line.error[-1], best[:, -1].std(ddof=1) / np.sqrt(3))
-    timed = comparison.curve_by_seconds("a", group)
+    timed = comparison.curve(Case("bo"), runs, by_seconds=True)
     assert timed.x[0] == pytest.approx(1.5)  # when the slowest run has its first value
     assert timed.x[-1] == pytest.approx(50.0)  # when the fastest run ends
     at_the_end = [best[0, 99], best[1, 49], best[2, 32]]

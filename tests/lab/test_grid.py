@@ -17,9 +17,9 @@ import pytest
 
 import mctsvs
 from mctsvs.common import InputError
-from mctsvs.lab import grid, table
+from mctsvs.lab import crew, grid, table
 from mctsvs.lab.cases import Case, parse
-from mctsvs.lab.groups import collect
+from mctsvs.lab.runs import collect
 from mctsvs.lab.store import Job, Store, ranges
 
 METHODS = "mcts-vs-rs,mcts-vs-bo[k=5],random"
@@ -196,7 +196,7 @@ def test_a_display_is_told_before_the_first_worker_has_started(tmp_path: Path) -
 
 def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
-    (store.folder / grid.LOG).mkdir()
+    (store.folder / crew.LOG).mkdir()
     with pytest.raises(InputError, match=r"cannot write .*workers\.log"):
         grid.work(small(), store, 1)
 
@@ -252,7 +252,7 @@ def test_time_left_is_guessed_from_runs_of_the_same_kind() -> None:
     jobs = small(budget=10)
     progress = grid.Progress(len(jobs), workers=2)
     assert progress.seconds_left() is None
-    progress.spent = {("Hartmann6_20", "mcts-vs-rs"): [2.0, 4.0], ("Levy5_20", "random"): [6.0]}
+    progress.spent = {("Hartmann6_20", Case("mcts-vs-rs")): [2.0, 4.0], ("Levy5_20", Case("random")): [6.0]}
     hartmann, levy = jobs[0], jobs[3]
     assert (hartmann.problem, levy.problem, levy.case.label) == ("Hartmann6_20", "Levy5_20", "random")
     progress.waiting.extend([hartmann, levy])
@@ -315,8 +315,8 @@ def test_a_table_that_cannot_be_written_is_one_sentence(name: str, tmp_path: Pat
 
 def test_shuffled_problems_follow_the_run_unless_they_have_a_seed() -> None:
     cases = [parse("random")]
-    own = grid.jobs(["Hartmann6_20"], cases, [3, 4], 10, {"shuffle": True})
-    fixed = grid.jobs(["Hartmann6_20"], cases, [3, 4], 10, {"shuffle": True}, problem_seed=7)
+    own = grid.jobs(["Hartmann6_20"], cases, [3, 4], 10, variation={"shuffle": True})
+    fixed = grid.jobs(["Hartmann6_20"], cases, [3, 4], 10, variation={"shuffle": True}, problem_seed=7)
     assert [job.variation["seed"] for job in own] == [3, 4]
     assert [job.variation["seed"] for job in fixed] == [7, 7]
     assert dict(grid.jobs(["Hartmann6_20"], cases, [3], 10)[0].variation) == {}

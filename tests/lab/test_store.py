@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mctsvs.common import InputError
-from mctsvs.lab.cases import execute, parse
+from mctsvs.lab.cases import parse
 from mctsvs.lab.store import Damaged, Job, Store, replacing
 from mctsvs.problems import make
 
@@ -26,7 +26,7 @@ def finished(folder: Path, job: Job = JOB) -> Store:
     """A store that holds one run."""
     store = Store(folder)
     problem = make(job.problem)
-    record = execute(job.case, problem, budget=job.budget, seed=job.seed, variation={})
+    record = job.case.run(problem, budget=job.budget, seed=job.seed)
     store.save(job, record, problem.direction, problem.optimum)
     return store
 

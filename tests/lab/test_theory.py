@@ -10,6 +10,7 @@ import pytest
 from mctsvs.common import InputError
 from mctsvs.gp.acquisition import beta_schedule
 from mctsvs.lab import theory
+from mctsvs.lab.run import Setting
 from mctsvs.problems import Problem, make
 
 
@@ -79,14 +80,15 @@ def test_beta_grows_with_iterations_and_selected_variables() -> None:
 @pytest.mark.parametrize("method", list(theory.SELECTORS))
 def test_gp_ucb_with_every_selector(method: str) -> None:
     problem = make("Hartmann6_20")
-    record = theory.run(problem, method, budget=30, seed=1, options={}, variation={})
-    again = theory.run(problem, method, budget=30, seed=1, options={}, variation={})
-    assert record.values == again.values
-    assert len(record.values) == len(record.trace) == 30
+    record = theory.run(problem, Setting(problem.name, method, 1, 30))
+    again = theory.run(problem, Setting(problem.name, method, 1, 30))
+    assert record.series.values == again.series.values
+    assert len(record.series.values) == len(record.trace) == 30
     extra = record.extra
     assert {len(series) for series in extra.values()} == {18}
     assert problem.optimum is not None
-    np.testing.assert_allclose(extra["regret"], np.cumsum([problem.optimum - value for value in record.values[12:]]))
+    behind = [problem.optimum - value for value in record.series.values[theory.DESIGN :]]
+    np.testing.assert_allclose(extra["regret"], np.cumsum(behind))
     assert np.all(np.array(extra["bound"]) > extra["regret"])
     assert np.all(np.diff(extra["unselected_term"]) >= 0)
     if method == "ucb-all":
@@ -98,16 +100,13 @@ def test_gp_ucb_with_every_selector(method: str) -> None:
 
 def test_all_selectors_begin_with_the_same_points() -> None:
     problem = make("Hartmann6_30")
-    runs = [
-        theory.run(problem, method, budget=theory.DESIGN + 1, seed=3, options={}, variation={})
-        for method in theory.SELECTORS
-    ]
-    first = runs[0].values[: theory.DESIGN]
-    assert all(run.values[: theory.DESIGN] == first for run in runs)
-    assert all(len(run.values) == theory.DESIGN + 1 for run in runs)
+    runs = [theory.run(problem, Setting(problem.name, method, 3, theory.DESIGN + 1)) for method in theory.SELECTORS]
+    first = runs[0].series.values[: theory.DESIGN]
+    assert all(run.series.values[: theory.DESIGN] == first for run in runs)
+    assert all(len(run.series.values) == theory.DESIGN + 1 for run in runs)
 
 
 def test_regret_needs_an_optimum_and_iterations() -> None:
     problem = make("Hartmann6_20")
     with pytest.raises(InputError, match="budget of 12"):
-        theory.run(problem, "ucb-all", budget=12, seed=1, options={}, variation={})
+        theory.run(problem, Setting(problem.name, "ucb-all", 1, 12))

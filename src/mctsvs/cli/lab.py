@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,33 +18,43 @@ from rich.console import Console
 from rich.table import Table
 
 from mctsvs import problems
+from mctsvs.cli.arguments import add_variation, show, whole
 from mctsvs.cli.progress import display
 from mctsvs.common import InputError, check_count
-from mctsvs.lab import cases, comparison, figures, frame, grid, reproduce, table
+from mctsvs.lab import cases, comparison, figures, grid, page_head, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
-from mctsvs.lab.groups import collect
-from mctsvs.lab.store import Store
+from mctsvs.lab.runs import Runs, collect
+from mctsvs.lab.store import Job, Store
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems import data
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
 MOST_SEEDS = 100_000  # more are a slip of the finger
 
 
-def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
+def add_commands(commands: Any) -> None:
     """Add the commands to the command line's parser."""
+    _add_compare(commands)
+    _add_reproduce(commands)
+
+
+def _add_compare(commands: Any) -> None:
     command = commands.add_parser(
         "compare",
         help="compare methods on problems over several seeds",
         description="Run every method on every problem with every seed, on several processes. What is finished is "
         "kept at once: the same command goes on where it was stopped.",
     )
-    command.add_argument("problems", nargs="+", metavar="PROBLEM", help="names such as Hartmann6_300")
+    command.add_argument(
+        "problems", nargs="+", metavar="PROBLEM", help="names such as Hartmann6_300, or file.py:function of your own"
+    )
     command.add_argument(
         "--methods",
         default=DEFAULT_METHODS,
         metavar="LIST",
-        help="separated by commas, with options in brackets if wanted: mcts-vs-bo[cp=0.1,k=10]; default: %(default)s",
+        help="separated by commas, with options in brackets if wanted: mcts-vs-bo[cp=0.1,k=10]; file.py:Engine is a "
+        "method of your own; default: %(default)s",
     )
     command.add_argument(
         "--seeds", default="2021-2025", metavar="LIST", help="2021-2025 or 1,2,5; default: %(default)s"
@@ -58,18 +68,17 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
         help="an option for every case of that method; may be repeated",
     )
     command.add_argument("--paper", action="store_true", help="all methods as the paper set them")
-    command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
-    command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
-    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="standard deviation of added noise")
-    command.add_argument(
-        "--problem-seed", type=whole, metavar="S", help="of shuffle and shift; default: the seed of each run"
-    )
+    command.add_argument("--space", metavar="FILE", help="TOML file with the variables of your own objective")
+    command.add_argument("--direction", choices=DIRECTIONS, help="of your own objective; default: minimize")
+    add_variation(command, problem_seed=None, default="the seed of each run")
     command.add_argument("--reference", metavar="METHOD", help="what the others are tested against; default: the first")
     command.add_argument("--format", choices=table.FORMATS, default="csv", help="of the table; default: %(default)s")
     command.add_argument("--by-seconds", action="store_true", help="draw against wall seconds too")
-    _shared(command, whole, "comparison")
+    _add_shared(command, "comparison")
     command.set_defaults(command=stoppable(compare))
 
+
+def _add_reproduce(commands: Any) -> None:
     command = commands.add_parser(
         "reproduce",
         help="reproduce tables and figures of the paper",
@@ -89,11 +98,11 @@ def add_commands(commands: Any, whole: Callable[[str], int]) -> None:
         "--fewer", default="", metavar="LIST", help="seeds of slow methods, such as turbo=30,saasbo=1; default: all"
     )
     command.add_argument("--runs", type=Path, metavar="DIR", help="where finished runs are kept; default: DIR/runs")
-    _shared(command, whole, "reproduction")
+    _add_shared(command, "reproduction")
     command.set_defaults(command=stoppable(reproduce_entries))
 
 
-def _shared(command: Any, whole: Callable[[str], int], folder: str) -> None:
+def _add_shared(command: Any, folder: str) -> None:
     command.add_argument(
         "--workers", type=whole, default=grid.default_workers(), metavar="N", help="processes; default: %(default)s"
     )
@@ -155,50 +164,47 @@ def chosen_cases(text: str, settings: Sequence[str], paper: bool) -> list[Case]:
     return list(dict.fromkeys(case.with_options({}, paper) for case in found))
 
 
-def chosen_reference(text: str, settings: Sequence[str], paper: bool, labels: Sequence[str]) -> str:
-    """The label of the case that --reference names, as --methods would or with all its options."""
+def chosen_reference(text: str, settings: Sequence[str], paper: bool, compared: Sequence[Case]) -> Case:
+    """The case that --reference names, as --methods would or with all its options."""
     named = cases.parse(text)
     own = [setting for setting in settings if setting.partition(":")[0] == named.method]
-    for label in (chosen_cases(text, own, paper)[0].label, named.label):
-        if label in labels:
-            return label
-    raise InputError(f"--reference {text!r} is not among the methods: use one of {', '.join(labels)}")
+    for case in (chosen_cases(text, own, paper)[0], named):
+        if case in compared:
+            return case
+    labels = ", ".join(case.label for case in compared)
+    raise InputError(f"--reference {text!r} is not among the methods: use one of {labels}")
 
 
 def compare(arguments: argparse.Namespace) -> int:
+    """`mctsvs compare`."""
     data.set_directory(arguments.data)
     wanted_cases = chosen_cases(arguments.methods, arguments.set, arguments.paper)
     variation = {"shuffle": arguments.shuffle, "shift": arguments.shift, "noise": arguments.noise}
     wanted_seeds = seeds(arguments.seeds)
     check_count("budget", arguments.budget)
-    made = [problems.make(name, **variation, seed=arguments.problem_seed or 0) for name in arguments.problems]
-    reference = arguments.reference
-    if reference is not None:
-        labels = [case.label for case in wanted_cases]
-        reference = chosen_reference(reference, arguments.set, arguments.paper, labels)
+    own = {name: value for name in ("space", "direction") if (value := getattr(arguments, name)) is not None}
+    made = [problems.resolve(name, **variation, **own, seed=arguments.problem_seed or 0) for name in arguments.problems]
+    reference = None
+    if arguments.reference is not None:
+        reference = chosen_reference(arguments.reference, arguments.set, arguments.paper, wanted_cases)
     for problem in made:
         for case in wanted_cases:
-            cases.check(case, problem)
-    plain = {name: value for name, value in variation.items() if value}
+            case.check(problem)
+    plain = {name: value for name, value in {**variation, **own}.items() if value}
     names = list(dict.fromkeys(problem.name for problem in made))
-    jobs = grid.jobs(names, wanted_cases, wanted_seeds, arguments.budget, plain, arguments.problem_seed)
+    jobs = grid.jobs(
+        names, wanted_cases, wanted_seeds, arguments.budget, variation=plain, problem_seed=arguments.problem_seed
+    )
     store = Store(arguments.output / "runs", say)
-    path = arguments.output / f"results.{arguments.format}"
-    table.check(path)
+    table.check(arguments.output / f"results.{arguments.format}")
     console = Console(stderr=True, quiet=arguments.quiet)
     with store.claimed():  # until everything is written: another command in this folder writes the same files
         with display(console) as listen:
             progress = grid.work(jobs, store, arguments.workers, listen)
-        groups = collect(jobs, store)
-        table.write(jobs, store, path)
-        written, text = [path.name], ""
-        if groups:
-            varied = ", ".join(f"{name}={value}" for name, value in plain.items())
-            title = f"{', '.join(names)}{f' ({varied})' if varied else ''}"
-            head = comparison.head(title, compare_command(arguments), store.last_day(jobs), progress.versions)
-            text = comparison.summary(groups, reference)
-            frame.write(arguments.output / "summary.md", head + text)
-            written += ["summary.md", *_draw(groups, arguments.output, arguments.by_seconds)]
+        varied = ", ".join(f"{name}={value}" for name, value in plain.items())
+        title = f"{', '.join(names)}{f' ({varied})' if varied else ''}"
+        head = comparison.head(title, compare_command(arguments), store.last_day(jobs), progress.versions)
+        written, text = _write(jobs, store, arguments, head, reference)
     if sys.stdout.isatty():
         from rich.markdown import Markdown
 
@@ -209,6 +215,20 @@ def compare(arguments: argparse.Namespace) -> int:
     return report(progress.failures)
 
 
+def _write(
+    jobs: Sequence[Job], store: Store, arguments: argparse.Namespace, head: str, reference: Case | None
+) -> tuple[list[str], str]:
+    """The table, and a summary and figures of whatever is finished; the names of the files, and the summary."""
+    path = arguments.output / f"results.{arguments.format}"
+    table.write(jobs, store, path)
+    every = collect(jobs, store)
+    if not every:
+        return [path.name], ""
+    text = comparison.summary(every, reference)
+    page_head.write(arguments.output / "summary.md", head + text)
+    return [path.name, "summary.md", *_draw(every, arguments.output, arguments.by_seconds)], text
+
+
 def compare_command(arguments: argparse.Namespace) -> str:
     """What was typed, as far as numbers depend on it."""
     words = ["mctsvs", "compare", *arguments.problems, "--methods", arguments.methods, "--seeds", arguments.seeds]
@@ -216,18 +236,20 @@ def compare_command(arguments: argparse.Namespace) -> str:
     for setting in arguments.set:
         words += ["--set", setting]
     words += [f"--{name}" for name in ("paper", "shuffle", "shift") if getattr(arguments, name)]
-    words += ["--noise", str(arguments.noise)] if arguments.noise else []
+    for name in ("noise", "space", "direction"):
+        words += [f"--{name}", str(getattr(arguments, name))] if getattr(arguments, name) else []
     words += [] if arguments.problem_seed is None else ["--problem-seed", str(arguments.problem_seed)]
     words += [] if arguments.reference is None else ["--reference", arguments.reference]
     return shlex.join(words)
 
 
-def _draw(groups: Any, folder: Path, by_seconds: bool) -> list[str]:
+def _draw(every: Mapping[tuple[str, Case], Runs], folder: Path, by_seconds: bool) -> list[str]:
     paths: list[Path] = []
+    names = {"figure": False, "figure-by-seconds": True} if by_seconds else {"figure": False}
     try:
-        paths += figures.draw(comparison.panels(groups), folder / "figure")
-        if by_seconds:
-            paths += figures.draw(comparison.panels(groups, by_seconds=True), folder / "figure-by-seconds")
+        for name, seconds in names.items():
+            plots = [comparison.plot(problem, own, seconds) for problem, own in comparison.by_problem(every).items()]
+            paths += figures.draw(plots, folder / name)
     except InputError as error:
         print(f"mctsvs: no figure: {error}", file=sys.stderr)
     return [path.name for path in paths]
@@ -244,6 +266,7 @@ def report(failures: Sequence[grid.Failure]) -> int:
 
 
 def reproduce_entries(arguments: argparse.Namespace) -> int:
+    """`mctsvs reproduce`."""
     if arguments.list:
         return list_entries()
     if not arguments.names:
@@ -251,13 +274,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     data.set_directory(arguments.data)
     names = list(ENTRIES) if "all" in arguments.names else arguments.names
     wanted = [reproduce.find(name) for name in dict.fromkeys(names)]
-    if arguments.budget is not None:
-        check_count("budget", arguments.budget)
-    chosen_seeds = None if arguments.seeds is None else tuple(seeds(arguments.seeds))
-    without = tuple(cases.parse(part).method for part in cases.split(arguments.without))
-    fewer = tuple(seed_count(part) for part in cases.split(arguments.fewer))
-    given = arguments.data is not None
-    choice = reproduce.Choice(chosen_seeds, arguments.budget, arguments.quick, arguments.paper, without, fewer, given)
+    choice = _choice(arguments)
     folder: Path = arguments.output
     store = Store(arguments.runs or folder / "runs", say)
     Store(folder)
@@ -267,7 +284,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     for entry in wanted:
         started = time.monotonic()
         with store.claimed() if entry.panels else nullcontext(), display(console, entry.name) as listen:
-            outcome = reproduce.reproduce(entry, choice, store, folder, arguments.workers, listen)
+            outcome = reproduce.reproduce(entry, choice, store, folder, workers=arguments.workers, listen=listen)
         failures += outcome.failures
         for note in outcome.notes:
             print(f"mctsvs: {entry.name}: {note}", file=sys.stderr)
@@ -277,9 +294,23 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
         else:
             written = ", ".join(path.name for path in outcome.files)
             print(f"{entry.name}: {written} ({grid.clock(time.monotonic() - started)})", flush=True)
-    print(f"the pages are listed in {frame.index(folder, ENTRIES)}")
+    print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
     return max(report(failures), int(bool(asked)))
+
+
+def _choice(arguments: argparse.Namespace) -> reproduce.Choice:
+    if arguments.budget is not None:
+        check_count("budget", arguments.budget)
+    return reproduce.Choice(
+        seeds=None if arguments.seeds is None else tuple(seeds(arguments.seeds)),
+        budget=arguments.budget,
+        quick=arguments.quick,
+        paper=arguments.paper,
+        without=tuple(cases.parse(part).method for part in cases.split(arguments.without)),
+        fewer=tuple(seed_count(part) for part in cases.split(arguments.fewer)),
+        data=arguments.data is not None,
+    )
 
 
 def seed_count(text: str) -> tuple[str, int]:
@@ -293,8 +324,8 @@ def seed_count(text: str) -> tuple[str, int]:
 def list_entries() -> int:
     listed = Table("name", "in the paper", "what", "seeds", "evaluations", "methods", "problems", box=box.SIMPLE)
     for entry in ENTRIES.values():
-        labels = dict.fromkeys(label for problem in entry.problems for label in entry.cases(problem))
-        sizes = [str(len(entry.seeds)), str(entry.budget), str(len(labels)), str(len(entry.problems))]
-        listed.add_row(entry.name, entry.place, entry.title, *(sizes if entry.panels else ["-"] * 4))
-    Console(width=None if sys.stdout.isatty() else 200).print(listed)
+        effort, about = entry.effort, entry.about
+        sizes = [len(effort.seeds), effort.budget, len(entry.cases()), len(entry.problems)]
+        listed.add_row(entry.name, about.place, about.title, *(map(str, sizes) if entry.panels else ["-"] * 4))
+    show(listed)
     return 0

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mctsvs import problems
+from mctsvs import plugins, problems
 from mctsvs.common import InputError
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems.command import Command
-from mctsvs.problems.own import find_function, own_problem
+from mctsvs.problems.own import own_problem
 from mctsvs.problems.space_file import read_space
 
 
@@ -35,21 +35,19 @@ def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> probl
         )
     if target is not None and arguments.program is not None:
         raise InputError(f"give either {target!r} or --command, not both")
-    own = target is None or target.endswith(".py") or ".py:" in target
-    given = [f"--{name}" for name in ("space", "direction") if getattr(arguments, name) is not None]
-    if not own:
-        if given:
-            raise InputError(f"{given[0]} does not go with the problem {target!r}: it is for an objective of your own")
-        return problems.make(str(target), **variation)
-    varied = [f"--{name}" for name in ("shuffle", "shift", "noise") if variation[name]]
-    if varied:
-        raise InputError(f"{varied[0]} does not go with an objective of your own: it is for problems by name")
-    if arguments.space is None:
-        raise InputError("an objective of your own needs --space FILE, a TOML file that declares its variables")
-    file = read_space(arguments.space)
+    own = target is None or plugins.is_spec(target)
+    for name in ("space", "direction"):
+        if not own and getattr(arguments, name) is not None:
+            raise InputError(f"--{name} does not go with the problem {target!r}: it is for an objective of your own")
+    for name in ("shuffle", "shift", "noise"):
+        if own and variation[name]:
+            raise InputError(f"--{name} does not go with an objective of your own: it is for problems by name")
     if target is None:
+        if arguments.space is None:
+            raise InputError("a program of your own needs --space FILE, a TOML file that declares its variables")
+        file = read_space(arguments.space)
         command = Command.parse(arguments.program, file, arguments.timeout)
         return own_problem(arguments.program, command, file, arguments.direction)
-    if arguments.timeout is not None and arguments.study is None:
+    if own and arguments.timeout is not None and arguments.study is None:
         raise InputError("--timeout goes with --command or --study FILE: a function runs until it returns")
-    return own_problem(target, find_function(target, file), file, arguments.direction)
+    return problems.resolve(target, space=arguments.space, direction=arguments.direction, **variation)

@@ -1,10 +1,12 @@
-"""How far a grid of runs has come: a live display on a terminal, a line for each finished run elsewhere."""
+"""How far a run or a grid of runs has come: a bar or a live display on a terminal, lines or nothing elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rich import progress as rich_progress
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -18,8 +20,29 @@ SHOWN = 12  # problems with their best value
 
 
 @contextmanager
+def bar(
+    label: str, total: int, *, completed: int = 0, best: float = math.nan, quiet: bool = False
+) -> Iterator[Callable[[float], object] | None]:
+    """Of one run; yields what is to be called with the best value after each evaluation, None where nobody looks."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("best {task.fields[best]:.5g}"),
+        rich_progress.TimeRemainingColumn(),
+    )
+    with rich_progress.Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task(label, total=total, completed=completed, best=best)
+        yield lambda best: shown.update(task, advance=1, best=best)
+
+
+@contextmanager
 def display(console: Console, title: str = "") -> Iterator[Listener]:
-    """Yields the function to be told of every event."""
+    """Of a grid; yields the function to be told of every event."""
     if not console.is_terminal:
         yield lambda progress, event, job: _line(console, progress, event, job)
         return
@@ -42,8 +65,8 @@ def _screen(progress: Progress, title: str) -> Group:
     counts = f"{progress.finished}/{progress.total} runs"
     if progress.failures:
         counts += f", {len(progress.failures)} failed"
-    bar = ProgressBar(total=progress.total, completed=progress.finished, width=40)
-    head.add_row(Text(title or "runs"), bar, Text(counts), Text(f"{clock(progress.seconds_left())} left"))
+    overall = ProgressBar(total=progress.total, completed=progress.finished, width=40)
+    head.add_row(Text(title or "runs"), overall, Text(counts), Text(f"{clock(progress.seconds_left())} left"))
     table = Table("best so far", "", "method", "seed", box=None, padding=(0, 2), header_style="dim")
     for problem, (best, job) in list(progress.best.items())[-SHOWN:]:
         table.add_row(problem, f"{best:.6g}", Text(job.case.label), str(job.seed))

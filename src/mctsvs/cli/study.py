@@ -8,7 +8,7 @@ import math
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +16,17 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mctsvs import problems
+from mctsvs.cli import summary
+from mctsvs.cli.arguments import add_data
+from mctsvs.cli.progress import bar
 from mctsvs.common import InputError
-from mctsvs.optimizer import Trial
 from mctsvs.problems import data
 from mctsvs.space import Categorical, Space
 from mctsvs.study import Study, StudyError
 
-SHOWN = 12  # variables listed
 VARIATION = ("shuffle", "shift", "noise", "seed")  # what a problem can be made with
-NOTABLE = 0.02  # those at least this important, relative to the most important one
 
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
@@ -44,13 +42,13 @@ def add_commands(commands: Any) -> None:
     command.add_argument("study", type=Path, metavar="FILE")
     command.add_argument("--budget", type=int, metavar="N", help="evaluations in all; default: as before")
     _add_worker_arguments(command)
-    _add_data_argument(command)
+    add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=resume)
 
     command = commands.add_parser("show", help="show a study", description="Show a study, also while it is running.")
     command.add_argument("study", type=Path, metavar="FILE")
-    _add_data_argument(command)
+    add_data(command)
     command.set_defaults(command=show)
 
     command = commands.add_parser("export", help="write a study's trials as a table", description="Write the trials.")
@@ -66,10 +64,6 @@ def add_commands(commands: Any) -> None:
     command.set_defaults(command=rescue)
 
 
-def _add_data_argument(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
-
-
 def _add_worker_arguments(group: Any) -> None:
     group.add_argument(
         "--workers", type=int, metavar="N", help="evaluations at once; processes here, unless on a cluster"
@@ -77,11 +71,7 @@ def _add_worker_arguments(group: Any) -> None:
     cluster = group.add_mutually_exclusive_group()
     cluster.add_argument("--dask", metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler")
     cluster.add_argument(
-        "--ray",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="evaluate on a Ray cluster; without ADDRESS, here",
+        "--ray", nargs="?", const="", metavar="ADDRESS", help="evaluate on a Ray cluster; without ADDRESS, here"
     )
     group.add_argument(
         "--asynchronous", action="store_true", help="a free worker gets a new point at once, instead of in batches"
@@ -205,7 +195,9 @@ def _go(
     study: Study, objective: Objective, problem: problems.Problem, arguments: argparse.Namespace, again: str
 ) -> int:
     try:
-        with polite_end(), _executor(arguments) as executor, _progress(study, problem, arguments) as callback:
+        label = f"{study.method} on {problem.name:.40}"
+        shown = bar(label, arguments.budget, completed=study.evaluated, best=_best(study), quiet=arguments.quiet)
+        with polite_end(), _executor(arguments) as executor, shown as advance:
             study.optimize(
                 objective,
                 arguments.budget,
@@ -214,7 +206,7 @@ def _go(
                 asynchronous=arguments.asynchronous,
                 timeout=arguments.timeout,
                 max_failures=arguments.max_failures,
-                callback=callback,
+                callback=None if advance is None else lambda study, trial: advance(_best(study)),
             )
     except KeyboardInterrupt as stopped:
         done = str(stopped).partition("; the same call")[0] or "stopped"
@@ -227,6 +219,10 @@ def _go(
         return 1
     summarise(study, problem)
     return 0
+
+
+def _best(study: Study) -> float:
+    return float(study.best.value or 0.0) if study.has_best else math.nan
 
 
 @contextmanager
@@ -261,31 +257,6 @@ def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
         yield None
 
 
-@contextmanager
-def _progress(
-    study: Study, problem: problems.Problem, arguments: argparse.Namespace
-) -> Iterator[Callable[[Study, Trial], object] | None]:
-    console = Console(stderr=True)
-    if arguments.quiet or not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("best {task.fields[best]:.5g}"),
-        TimeRemainingColumn(),
-    )
-
-    def best() -> float:
-        return float(study.best.value or 0.0) if study.optimizer.has_best else math.nan
-
-    with Progress(*columns, console=console, transient=True) as bar:
-        label = f"{study.method} on {problem.name:.40}"
-        task = bar.add_task(label, total=arguments.budget, completed=study.evaluated, best=best())
-        yield lambda study, trial: bar.update(task, advance=1, best=best())
-
-
 def summarise(study: Study, problem: problems.Problem | None) -> None:
     """The study in a few lines."""
     trials = study.trials
@@ -295,30 +266,21 @@ def summarise(study: Study, problem: problems.Problem | None) -> None:
     imported = sum(t.source == "imported" for t in trials)
     counts += [f"{imported} imported"] if imported else []
     counts += [f"{len(study.pending)} waiting"] if study.pending else []
-    optimum = "" if problem is None or problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
+    best = "none yet"
+    if study.has_best:
+        best = f"{study.best.value:.6g}, trial {study.best.number}{summary.optimum(problem)}"
     rows = [
         ("study", str(study.path)),
         ("problem", f"{problem.name + ', ' if problem else ''}{len(study.space)} variables, {study.direction}"),
         ("method", f"{study.method}, seed {study.seed}"),
-        ("best value", f"{study.best.value:.6g}, trial {study.best.number}{optimum}" if study.has_best else "none yet"),
+        ("best value", best),
         ("evaluations", ", ".join(counts)),
     ]
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
     if study.has_best and len(trials) - len(study.pending) > 2:
-        found = [name for name, score in study.importance().items() if score >= NOTABLE][:SHOWN]
-        truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
-        marked = [f"{name}*" if name in truth else name for name in found]
-        rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
-        shown = list(study.best.params) if len(study.space) <= SHOWN else found or list(study.best.params)[:SHOWN]
-        params = study.best.params
-        rows.append(("best point", "  ".join(f"{name}={_short(params[name])}" for name in shown)))
-    for label, text in rows:
-        print(f"{label:<16}{text}")
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        rows += summary.variables(problem, study.importance(), study.best.params, rest="")
+    summary.show(rows)
 
 
 def _look_in(directory: str | None) -> None:

@@ -18,7 +18,7 @@ Every test is also a step: the changed point becomes the incumbent if it is bett
 a change of phase loses nothing.
 
 Read phases.py, then engine.py (what a run knows, and how each question is made), sparsity.py and evidence.py (how many
-variables matter, and which), found.py and all_variables.py (optimising them, both with two_models.py). What can be
+variables matter, and which), found.py and all_variables.py (optimising them, both with turns.py). What can be
 switched off is in ablation.py, the numbers and where they were measured in constants.py.
 """
 

@@ -14,8 +14,7 @@ class Ablation(Options):
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     accept     a test that is better becomes the incumbent
-    live       beside the tests, steps in all variables not rejected yet until half of what matters is found;
-               without, in the found ones alone
+    live       early steps move all variables not rejected yet; without, those found alone
     audit      the rejected variables are changed together before they are forgotten
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone

@@ -9,7 +9,7 @@ import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
-from mctsvs.default.two_models import Candidate, TwoModels
+from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.history import History
 from mctsvs.solve import DIMENSION_SCALED
 from mctsvs.solve.bo import BayesianOptimisation, BOOptions
@@ -23,19 +23,16 @@ class AllModel(Saved):
     best   every other point comes from a model of the best points alone
     """
 
-    saved = ("part", "given", "models")
-    part: Indices | None  # the coordinates moved, where these are not all
-    given: bool  # whether the caller chose them
-    models: TwoModels[BayesianOptimisation]
+    saved = ("part", "given", "of_all", "of_best")
+    part: Indices | None = None  # the coordinates moved, where these are not all
+    given: bool = False  # whether the caller chose them
+    of_all: BayesianOptimisation
+    of_best: BayesianOptimisation
 
     def __init__(self, owner: Indices, *, best: bool = True) -> None:
-        self.owner, self.best = owner, best
-        self.part, self.given = None, False
-        options = BOOptions(**DIMENSION_SCALED)
-        of_all, of_best = (
-            BayesianOptimisation(options, distinct=True, best_share=share) for share in (1.0, const.BEST_SHARE)
-        )
-        self.models = TwoModels(of_all, of_best)
+        self.owner, self.best, options = owner, best, BOOptions(**DIMENSION_SCALED)
+        self.of_all = BayesianOptimisation(options, distinct=True)
+        self.of_best = BayesianOptimisation(options, distinct=True, best_share=const.BEST_SHARE)
 
     @property
     def moved(self) -> Indices:
@@ -64,4 +61,4 @@ class AllModel(Saved):
             return Candidate(x)
 
         best = self.best and turn % 2 == 1 and len(history) >= 2 * len(moved)
-        return self.models.propose(ask, history.X, best=best).x
+        return in_turn(self.of_best if best else None, self.of_all, ask, history.X).x

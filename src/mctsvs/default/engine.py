@@ -26,8 +26,7 @@ from mctsvs.tree import Node
 class FirstPoints:
     """One Latin hypercube for the whole run, then points anywhere.
 
-    Not Sobol points: a few of them in hundreds of dimensions have columns that are copies of each other, so that a
-    variable that does nothing looks like one that matters.
+    Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
     """
 
     dimension: int
@@ -200,7 +199,8 @@ class EvidenceSearch(HistoryEngine):
         d = len(moved)
         failed = history.failures_beside(x, moved)[:, moved]  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
-        view = View(X, y, x[moved], self.level, waiting[:, moved], failed, blocks_of(self.owner, moved))
+        blocks = blocks_of(self.owner, moved)
+        view = View(X, y, x[moved], self.level, waiting=waiting[:, moved], failed=failed, blocks=blocks)
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
             found.begin_epoch(len(history), d, self.rng)

@@ -7,21 +7,21 @@ epoch forgets models and data, and looks for another optimum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
-from mctsvs.default.two_models import Candidate, TwoModels
+from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
 from mctsvs.gp.categories import Blocks, decide
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, nearest, spread_by_rank
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.priors import PRIORS, Prior
+from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.quasi_newton import Pairs
 from mctsvs.gp.search import climb, pool, quasi_random
 from mctsvs.gp.trust_region import TrustRegion
@@ -37,6 +37,7 @@ class View:
     y: Array  # (n,) values
     incumbent: Array  # (d,)
     level: float  # its value
+    _: KW_ONLY
     waiting: Array  # (p, d) points that wait for their value
     failed: Array  # (f, d) points that failed
     blocks: Blocks  # coordinates of each category
@@ -46,22 +47,19 @@ class View:
         return np.concatenate([self.waiting, self.failed])
 
 
-class Surrogate(Saved):
+@dataclass
+class Surrogate:
     """A model of few coordinates: a joint kernel, and with `additive` one of each coordinate with short lengthscales.
 
     The first carries the interplay of the variables, the second the sharp shape that many objectives have along each of
     them. Unlike `gp.model.Model` it may see other points each time, and is now and then fitted from several starts.
     """
 
-    saved = ("theta", "pairs", "fitted", "searched")
-    theta: Array | None
-    pairs: Pairs
-    fitted: int  # points at the last fit
-    searched: int  # points at the last fit from several starts
-
-    def __init__(self, *, additive: bool = True) -> None:
-        self.additive = additive
-        self.theta, self.pairs, self.fitted, self.searched = None, [], -1, -1
+    additive: bool
+    theta: Array | None = None
+    pairs: Pairs = field(default_factory=list)
+    fitted: int = -1  # points at the last fit
+    searched: int = -1  # points at the last fit from several starts
 
     def posterior(self, X: Array, y: Array, incumbent: Array, level: float) -> tuple[Posterior, float]:
         """Of the data (n, d), (n,), or of the part that a model can take; and the incumbent's standardised level."""
@@ -72,61 +70,52 @@ class Surrogate(Saved):
             X, y = X[rows], y[rows]
         values = standardise(np.append(y, level), winsorise=False)
         values, best = values[:-1], float(values[-1])
-        kernel = KERNELS["joint-additive" if self._adds(d) else "se"]
+        kernel = KERNELS["joint-additive" if self.additive and d <= const.MOST_ADDITIVE else "se"]
         theta = self._fit(kernel, X, values, n)
         return Posterior.of(kernel, theta, X, values, constant_mean=True), best
 
-    def _adds(self, d: int) -> bool:
-        return self.additive and d <= const.MOST_ADDITIVE
-
-    def _fit(self, kernel: Kernel, X: Array, values: Array, total: int) -> Array:
-        """Parameters, fitted again where that is due for so many points."""
-        d = X.shape[1]
-        prior = PRIORS["found"](kernel, d)
-        search = self.theta is None or total - self.searched >= max(10, total // 5)
-        if self.theta is not None and not search and total - self.fitted < max(1, total // 50):
-            return self.theta
+    def _fit(self, kernel: Kernel, X: Array, values: Array, n: int) -> Array:
+        """The parameters, fitted again where that is due for n points."""
+        d, theta, prior = X.shape[1], self.theta, PRIORS["found"](kernel, X.shape[1])
+        search = theta is None or n - self.searched >= max(10, n // 5)
+        if theta is not None and not search and n - self.fitted < max(1, n // 50):
+            return theta
         rows = spread_by_rank(values, max(40, int(np.sqrt(const.FIT_WORK / d))))
         likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=True)
-        start, iterations = self.theta, const.SHORT_FIT
-        if start is None or search:
-            tries = [fit(likelihood, prior, start, [], iterations=const.TRIES) for start in self._starts(prior, d)]
-            start, iterations = min(tries, key=lambda theta: likelihood(theta)[0]), const.LONG_FIT
-            self.pairs, self.searched = [], total
-        self.theta, self.fitted = fit(likelihood, prior, start, self.pairs, iterations=iterations), total
+        if theta is None or search:
+            starts = [prior.start, *([] if theta is None else [theta])]
+            if len(prior.start) > d + 2:  # to explain everything by a sharp additive term has a basin of its own
+                starts.insert(1, prior.start.copy())
+                starts[1][d + 1 : 2 * d + 1], starts[1][2 * d + 1] = np.log(0.06), -1.0
+            tries = [fit(likelihood, prior, start, [], iterations=const.TRIES) for start in starts]
+            theta = min(tries, key=lambda theta: likelihood(theta)[0])
+            self.pairs, self.searched = [], n
+        iterations = const.LONG_FIT if search else const.SHORT_FIT
+        self.theta, self.fitted = fit(likelihood, prior, theta, self.pairs, iterations=iterations), n
         return self.theta
-
-    def _starts(self, prior: Prior, d: int) -> list[Array]:
-        starts = [prior.start]
-        if self._adds(d):  # the model that explains everything by sharp shape has a basin of its own
-            sharp = prior.start.copy()
-            sharp[d + 1 : 2 * d + 1], sharp[2 * d + 1] = np.log(0.06), -1.0
-            starts.append(sharp)
-        return starts if self.theta is None else [*starts, self.theta]
 
 
 class FoundModel(Saved):
     """The next point in the found variables' coordinates, for the parts of the method that are switched on."""
 
-    saved = ("variables", "models", "region", "turn", "epoch", "restart", "hopeless")
+    saved = ("variables", "of_all", "of_best", "region", "turn", "epoch", "restart", "hopeless")
     variables: Indices  # those found
-    models: TwoModels[Surrogate]
+    of_all: Surrogate
+    of_best: Surrogate
     region: TrustRegion
-    turn: int  # points proposed by the models
-    epoch: int  # first row of the history that they see
+    turn: int = 0  # points proposed by the models
+    epoch: int = 0  # first row of the history that they see
     restart: list[Array]  # first points of a new epoch
-    hopeless: int  # points in a row that promised nothing
+    hopeless: int = 0  # points in a row that promised nothing
 
     def __init__(self, options: Ablation) -> None:
-        self.options = options
-        self.variables = np.empty(0, dtype=np.intp)
-        self.region, self.turn, self.epoch, self.restart, self.hopeless = TrustRegion(), 0, 0, [], 0
+        self.options, self.variables = options, np.empty(0, dtype=np.intp)
+        self.region, self.restart = TrustRegion(), []
         self.forget()
 
     def forget(self) -> None:
         """Other coordinates or another epoch: fit from scratch."""
-        additive = self.options.additive
-        self.models = TwoModels(Surrogate(additive=additive), Surrogate(additive=additive))
+        self.of_all, self.of_best = Surrogate(self.options.additive), Surrogate(self.options.additive)
 
     def take(self, variables: Indices) -> None:
         """The variables found by now."""
@@ -156,19 +145,19 @@ class FoundModel(Saved):
             return Candidate(self.restart.pop())
         n, d = view.X.shape
         if n < 2:  # the first points of an epoch are still awaited
-            return Candidate(rng.random(d))
+            return Candidate(rng.random(len(view.incumbent)))
         self.turn += 1
 
         def ask(model: Surrogate) -> Candidate:
             X, y = view.X, view.y
-            if model is self.models.of_best:
+            if model is self.of_best:
                 rows = np.sort(np.argsort(-y, kind="stable")[: max(const.FEW * d, int(const.BEST_SHARE * n))])
                 X, y = X[rows], y[rows]
             posterior, best = model.posterior(X, y, view.incumbent, view.level)
             return self._search(_with_lies(posterior, view), best, view, rng)
 
         best = self.options.best and self.turn % 2 == 0 and n >= 2 * const.FEW * d
-        candidate = self.models.propose(ask, view.X, best=best)
+        candidate = in_turn(self.of_best if best else None, self.of_all, ask, view.X)
         self.hopeless = self.hopeless + 1 if candidate.promise < const.HOPELESS else 0
         return candidate
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, fields
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_type_hints
 
 import numpy as np
 
 from mctsvs.common import Array, Indices, State
 from mctsvs.default import constants as const
 from mctsvs.engine import Observation
-from mctsvs.state import Saved, dump, hints_of, load
+from mctsvs.state import Saved, dump, load
 
 if TYPE_CHECKING:
     from mctsvs.default.engine import EvidenceSearch
@@ -46,11 +46,9 @@ class Question:
     base: Array | None = None  # the incumbent, where x is a change of it that tells whether variables matter
 
 
+@dataclass(frozen=True, eq=False)
 class Phase(Saved):
-    """What all phases have in common: what a value means whenever it comes.
-
-    Its state begins with the name of its class, of which there are several.
-    """
+    """What all phases have in common: what a value means whenever it comes."""
 
     @abstractmethod
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
@@ -107,12 +105,13 @@ class Phase(Saved):
         return self
 
     def state(self) -> State:
-        return {"name": type(self).__name__, **{f.name: dump(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
+        """Begins with the name of the class, of which there are several."""
+        return {"name": type(self).__name__, **{f.name: dump(getattr(self, f.name)) for f in fields(self)}}
 
     @classmethod
     def from_state(cls, state: State) -> Phase:
         kind = next(kind for kind in Phase.__subclasses__() if kind.__name__ == state["name"])
-        return kind(**{f.name: load(hints_of(kind)[f.name], state[f.name]) for f in fields(kind)})  # type: ignore[arg-type]
+        return kind(**{f.name: load(get_type_hints(kind)[f.name], state[f.name]) for f in fields(kind)})
 
 
 @dataclass(frozen=True, eq=False)

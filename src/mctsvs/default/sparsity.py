@@ -41,30 +41,26 @@ class ActiveCount(Saved):
         self.outcomes.append((size, hit))
 
     @property
-    def log_weight(self) -> Array:
-        """Of each m, up to a constant."""
+    def weights(self) -> Array:
+        """Posterior probability of each m."""
         width = np.gradient(self.m.astype(np.float64)) if len(self.m) > 1 else np.ones(1)
         log_weight: Array = np.log(width) - np.log(self.m)
         for size, hit in self.outcomes:
             log_miss = size * np.log1p(-np.minimum(self.m / self.n_variables, 1.0 - 1e-9))
             log_weight = log_weight + (np.log(1e-12 - np.expm1(log_miss)) if hit else log_miss)
-        return log_weight
-
-    @property
-    def _weights(self) -> Array:
-        log_weight = self.log_weight
-        weights = np.exp(log_weight - log_weight.max())
-        return np.asarray(weights / weights.sum())
+        weights: Array = np.exp(log_weight - log_weight.max())
+        weights /= weights.sum()
+        return weights
 
     @property
     def typical(self) -> float:
         """Geometric mean of m."""
-        return float(np.exp(self._weights @ np.log(self.m)))
+        return float(np.exp(self.weights @ np.log(self.m)))
 
     @property
     def probability_dense(self) -> float:
         """That more variables matter than tests can find."""
-        return float(self._weights[self.m > self.limit].sum())
+        return float(self.weights[self.m > self.limit].sum())
 
     @property
     def decided(self) -> bool:

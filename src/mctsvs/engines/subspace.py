@@ -22,7 +22,7 @@ from mctsvs.tree import Node
 @dataclass(frozen=True)
 class SubspaceOptions(Options):
     """samples         N_s: points a subset gets
-    burst           points it gets in place of `samples`, where a solver needs a longer run than the design gives a subset
+    burst           points it gets in place of `samples`, where a solver needs a longer run than the design gives it
     initial_points  of the initial design; default: the selector's usual number
     fill_in, k      how the other variables get their values: see `mctsvs.fill`
     """

@@ -22,13 +22,13 @@ from mctsvs.lab.stats import Summary, summary
 from mctsvs.problems import data
 
 FOLDER, FILE = "authors_runs", "best_so_far.csv.gz"
-Key = tuple[str, str, str]  # group, problem, algorithm
-Runs = Mapping[int, Mapping[int, tuple[float, float]]]  # seed -> evaluations -> best value, seconds
+Key = tuple[str, str, str]  # which of their logs, problem, algorithm
+Traces = Mapping[int, Mapping[int, tuple[float, float]]]  # seed -> evaluations -> best value, seconds
 
 # where a comparison's runs lie unless an entry says otherwise; ones they marked as bad or unused are left alone
 USUAL: tuple[Key, ...] = tuple(
-    (group, "{problem}", "{algorithm}")
-    for group in (
+    (logs, "{problem}", "{algorithm}")
+    for logs in (
         "hartmann6_logs",
         "levy10_logs",
         "repeat_logs",
@@ -66,7 +66,7 @@ NAMES = {"NASBench101": "nasbench", "NASBench201": "nasbench201", "TransNAS": "n
 class Authors:
     """Their runs of a set of seeds."""
 
-    def __init__(self, runs: Mapping[Key, Runs], seeds: Sequence[int]) -> None:
+    def __init__(self, runs: Mapping[Key, Traces], seeds: Sequence[int]) -> None:
         self.runs, self.seeds = runs, tuple(seeds)
 
     def __bool__(self) -> bool:
@@ -78,8 +78,8 @@ class Authors:
         In some places all seeds but one stop early: the one that goes on is no mean.
         """
         usual = () if _special(case) else USUAL
-        for group in (places, usual):
-            if found := self._all(group, problem, case):
+        for looked_in in (places, usual):
+            if found := self._all(looked_in, problem, case):
                 return max(found, key=lambda runs: (runs.checkpoints[-1] if runs.checkpoints else 0, len(runs.runs)))
         return None
 
@@ -91,16 +91,16 @@ class Authors:
             "problem": problem_name(problem),
         }
         found = []
-        for group, name, algorithm in places:
+        for logs, name, algorithm in places:
             for candidate in ALGORITHMS.get(case.method, ()):
                 filled = {**fields, "algorithm": candidate.format(d=fields["d"])}
                 try:
-                    key = group, name.format(**filled), algorithm.format(**filled)
+                    key = logs, name.format(**filled), algorithm.format(**filled)
                 except KeyError:
                     continue
                 runs = self.runs.get(key)
                 if runs and (own := {seed: runs[seed] for seed in self.seeds if seed in runs}):
-                    found.append(Theirs(group, own))
+                    found.append(Theirs(logs, own))
         return found
 
 
@@ -110,10 +110,10 @@ def _special(case: Case) -> bool:
 
 
 class Theirs:
-    """Their runs of one case on one problem, from one group of their logs."""
+    """Their runs of one case on one problem, from one of their logs."""
 
-    def __init__(self, group: str, runs: Runs) -> None:
-        self.group, self.runs = group, runs
+    def __init__(self, logs: str, runs: Traces) -> None:
+        self.logs, self.runs = logs, runs
 
     def column(self, evaluations: int, what: int) -> Array:
         found = [run[evaluations][what] for _, run in sorted(self.runs.items()) if evaluations in run]
@@ -131,10 +131,20 @@ class Theirs:
         """By seed."""
         return {seed: run[evaluations][0] for seed, run in self.runs.items() if evaluations in run}
 
+    def paired(self, other: Theirs, evaluations: int) -> tuple[list[float], list[float]]:
+        """Values of the seeds both have, in the same order."""
+        one, two = self.values(evaluations), other.values(evaluations)
+        shared = sorted(set(one) & set(two))
+        return [one[seed] for seed in shared], [two[seed] for seed in shared]
+
     @property
     def checkpoints(self) -> list[int]:
         """Evaluations that all of the runs have."""
         return sorted(set.intersection(*(set(run) for run in self.runs.values())))
+
+    def last(self, evaluations: int) -> int:
+        """The largest of them up to so many; 0: none."""
+        return max((n for n in self.checkpoints if n <= evaluations), default=0)
 
 
 def problem_name(problem: str) -> str:

@@ -8,13 +8,13 @@ import numpy as np
 
 from mctsvs.lab import complexity, figures
 from mctsvs.lab.comparison import markdown_table
-from mctsvs.lab.entry import Entry
-from mctsvs.lab.frame import head
+from mctsvs.lab.entry import PaperEntry
+from mctsvs.lab.page_head import Making, head
 
 MOST = 90  # per cent from which a term is said to dominate
 
 
-def panels(measured: Sequence[complexity.Measurement]) -> list[figures.Panel]:
+def plots(measured: Sequence[complexity.Measurement]) -> list[figures.Plot]:
     """Every cost against t for some d, then against d for some t; the lines are power laws fitted to the upper half."""
     drawn = []
     for axis, other in ("td", "dt"):
@@ -30,13 +30,11 @@ def panels(measured: Sequence[complexity.Measurement]) -> list[figures.Panel]:
                 law = under, constant * under**exponent
                 curves.append(figures.Curve(label, np.array(along, dtype=np.float64), y, np.full(len(y), np.nan), law))
             name = "milliseconds" if what == "fit" else ""
-            drawn.append(figures.Panel(complexity.WHAT[what], axis, name, curves, {}, "log", "log"))
+            drawn.append(figures.Plot(complexity.WHAT[what], axis, name, curves, xscale="log", yscale="log"))
     return drawn
 
 
-def text(
-    entry: Entry, measured: Sequence[complexity.Measurement], command: str, quick: bool, notes: Sequence[str]
-) -> str:
+def text(entry: PaperEntry, measured: Sequence[complexity.Measurement], making: Making) -> str:
     slopes = complexity.slopes(measured)
     rows = [
         [
@@ -71,7 +69,7 @@ def text(
         )
         wrong = complexity.misfit(measured, what)
         fits.append(f"- {complexity.WHAT[what]}: {shown} seconds; median error {100 * wrong:.0f} %")
-    page = head(entry, command, quick, False, notes) + lead + markdown_table(header, rows)
+    page = head(entry, making) + lead + markdown_table(header, rows)
     return page + "\n\nFitted:\n\n" + "\n".join(fits) + "\n"
 
 

@@ -4,56 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from mctsvs.lab.cases import Case
+
+if TYPE_CHECKING:
+    from mctsvs.lab.measures import Measure
 
 Axis = Literal["evaluations", "seconds"]
-Measure = Literal["best", "seconds", "recall", "significance", "regret", "complexity"]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: the cases compared on a problem."""
+    """The cases compared on a problem, in one set of axes."""
 
     problem: str
-    cases: tuple[str, ...]
+    cases: tuple[Case, ...]
     axis: Axis = "evaluations"
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One table or figure."""
+class About:
+    """What there is to read about it."""
 
-    name: str
-    place: str
-    """Where it stands in the paper."""
-    labels: tuple[str, ...]
-    """Its labels in the paper's source."""
+    place: str  # in the paper
+    labels: tuple[str, ...]  # in the paper's source
     title: str
-    says: str
-    panels: tuple[Panel, ...]
+    says: str  # what the paper reports
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is run."""
+
     seeds: tuple[int, ...] = tuple(range(2021, 2026))
     budget: int = 600
-    budgets: Mapping[str, int] = field(default_factory=dict)
-    """Of methods too slow for the whole budget."""
-    fewer: Mapping[str, int] = field(default_factory=dict)
-    """Seeds of methods too slow for all of them: how many of the first."""
-    measure: Measure = "best"
-    reference: str = ""
-    """What the others are tested against."""
-    printed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Case -> problem -> number the paper prints; for `significance` (mean, standard deviation, mark)."""
+    budgets: Mapping[str, int] = field(default_factory=dict)  # of methods too slow for the whole budget
+    fewer: Mapping[str, int] = field(default_factory=dict)  # how many of the seeds, for methods too slow for all
+    quick: int = 60  # evaluations with --quick
+
+
+@dataclass(frozen=True)
+class Published:
+    """The numbers of others to set beside ours."""
+
+    printed: Mapping[Case, Mapping[str, Any]] = field(default_factory=dict)
+    """Case -> problem -> number the paper prints; in its table of tests (mean, standard deviation, mark)."""
     logs: tuple[tuple[str, str, str], ...] = ()
     """Where the authors' runs of this entry lie, if not at the usual place: see `mctsvs.lab.authors`."""
     unlike: tuple[str, ...] = ()
     """Problems on which the authors' runs of this entry are on another scale than their figure."""
-    quick: int = 60
-    """Evaluations with --quick."""
-    note: str = ""
+
+
+@dataclass(frozen=True)
+class PaperEntry:
+    """One table or figure of the paper."""
+
+    name: str
+    about: About
+    panels: tuple[Panel, ...] = ()
+    measure: Measure | None = None  # None: made without runs
+    effort: Effort = Effort()
+    published: Published = Published()
 
     @property
     def problems(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(panel.problem for panel in self.panels))
 
-    def cases(self, problem: str) -> tuple[str, ...]:
-        """All cases on a problem, in the order of the panels."""
-        return tuple(dict.fromkeys(case for panel in self.panels if panel.problem == problem for case in panel.cases))
+    def cases(self, problem: str | None = None) -> tuple[Case, ...]:
+        """All cases on a problem, or on any, in the order of the panels."""
+        panels = [panel for panel in self.panels if problem in (None, panel.problem)]
+        return tuple(dict.fromkeys(case for panel in panels for case in panel.cases))
+
+    @property
+    def methods(self) -> set[str]:
+        return {case.method for case in self.cases()}

@@ -1,4 +1,4 @@
-"""Drawing: curves of means with standard error bars, in panels, readable in grey.
+"""Drawing: curves of means with standard error bars, in plots, readable in grey.
 
 What is drawn is computed elsewhere, and `styles.py` says how each method looks. PNG and SVG come out the same, byte for
 byte.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ import numpy as np
 from mctsvs.common import Array, InputError
 from mctsvs.lab.styles import COMPACT, DARK, DASHES, MARKERS, STYLES, Style, short_names, styles
 
-BARS = 7  # error bars of a curve across a whole panel
+BARS = 7  # error bars of a curve across a whole plot
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,18 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Panel:
+class Plot:
     """One set of axes."""
 
     title: str
     xlabel: str
     ylabel: str
     curves: Sequence[Curve]
+    _: KW_ONLY
     levels: Mapping[str, float] = field(default_factory=dict)  # dashed horizontal lines
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] = "linear"
-    yrange: tuple[float, float] | None = None  # where several panels are to share it
+    yrange: tuple[float, float] | None = None  # where several plots are to share it
     skip: float = 0.1
     """The vertical range is that of the curves after this share of their points: the first lie far away."""
 
@@ -60,12 +61,20 @@ class Dot:
     printed: float | None = None
 
 
+@dataclass(frozen=True)
+class DotScale:
+    """The axis of dots."""
+
+    logarithmic: bool = False
+    shared: bool = True  # by all problems
+
+
 # what a legend says of curves with a law, whose names stand beside them
 LAW: Mapping[str, Mapping[str, Any]] = {
     "measured": {"color": DARK, "linestyle": "none", "marker": "o", "markersize": 5},
     "power law fitted to the points under the line": {"color": DARK, "linewidth": 1.5},
 }
-SETTINGS = {
+LOOK = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 10,
@@ -102,19 +111,19 @@ def _save(figure: Any, stem: Path) -> list[Path]:
     return paths
 
 
-def columns(panels: int, most: int = 4) -> int:
-    """Of a figure of so many panels: as wide as may be, or one less where that leaves fewer gaps in the last row."""
-    return panels if panels <= most else min((most, most - 1), key=lambda wide: -panels % wide)
+def columns(plots: int, most: int = 4) -> int:
+    """Of a figure of so many plots: as wide as may be, or one less where that leaves fewer gaps in the last row."""
+    return plots if plots <= most else min((most, most - 1), key=lambda wide: -plots % wide)
 
 
-def draw(panels: Sequence[Panel], stem: Path) -> list[Path]:
+def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
     """Write stem.png and stem.svg."""
     mpl = _matplotlib()
-    with mpl.rc_context(SETTINGS):
-        wide = columns(len(panels))
-        high = -(-len(panels) // wide)
-        labels = list(dict.fromkeys(c.label for panel in panels for c in panel.curves if c.law is None))
-        laws = LAW if any(curve.law for panel in panels for curve in panel.curves) else {}
+    with mpl.rc_context(LOOK):
+        wide = columns(len(plots))
+        high = -(-len(plots) // wide)
+        labels = list(dict.fromkeys(c.label for plot in plots for c in plot.curves if c.law is None))
+        laws = LAW if any(curve.law for plot in plots for curve in plot.curves) else {}
         title, names = short_names(labels)
         width = (3.75 if laws else 3.15) * wide if wide > 1 else 5.6
         per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
@@ -124,9 +133,9 @@ def draw(panels: Sequence[Panel], stem: Path) -> list[Path]:
         figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
         handles: dict[str, Any] = {}
-        for panel, ax in zip(panels, axes.flat, strict=False):
-            _panel(panel, ax, labels, handles)
-        for ax in list(axes.flat)[len(panels) :]:
+        for plot, ax in zip(plots, axes.flat, strict=False):
+            _plot(plot, ax, labels, handles)
+        for ax in list(axes.flat)[len(plots) :]:
             ax.set_axis_off()
         shown = [label for label in labels if label in handles]
         shown = [label for column in range(per_row) for label in shown[column::per_row]]  # legends fill columns first
@@ -142,18 +151,14 @@ def draw(panels: Sequence[Panel], stem: Path) -> list[Path]:
         return _save(figure, stem)
 
 
-def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple[str, bool, bool]) -> list[Path]:
-    """A table as dots: a panel for each problem, a line for each method; hollow: the paper's number.
-
-    `axis` is its name, whether it is logarithmic, and whether all panels share it.
-    """
+def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: str, scale: DotScale) -> list[Path]:
+    """A table as dots: a plot for each problem, a line for each method; hollow: the paper's number."""
     mpl = _matplotlib()
-    with mpl.rc_context({**SETTINGS, "ytick.left": False}):
+    with mpl.rc_context({**LOOK, "ytick.left": False}):
         labels = list(dict.fromkeys(dot.label for _, dots in rows for dot in dots))
         longest = max(map(len, labels))
         figure = mpl.figure.Figure(figsize=(2.5 * len(rows) + 0.07 * longest + 0.3, 0.27 * len(labels) + 1.25))
-        name, logarithmic, shared = axis
-        axes = figure.subplots(1, len(rows), squeeze=False, sharey=True, sharex=shared)
+        axes = figure.subplots(1, len(rows), squeeze=False, sharey=True, sharex=scale.shared)
         drawn = {"measured here, with standard error": mpl.lines.Line2D([], [], color=DARK, marker="o", markersize=5.5)}
         for (problem, dots), ax in zip(rows, axes.flat, strict=True):
             for dot in dots:
@@ -164,27 +169,27 @@ def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: tuple
                 if dot.printed is not None:  # in front and a little larger: it shows around a dot at the same place
                     (mark,) = ax.plot(dot.printed, y, "D", color=DARK, markerfacecolor="none", markersize=6.5, zorder=4)
                     drawn["printed in the paper"] = mark
-            ax.set(title=problem, xscale="log" if logarithmic else "linear")
+            ax.set(title=problem, xscale="log" if scale.logarithmic else "linear")
             ax.set_ylim(len(labels) - 0.5, -0.5)
             ax.set_yticks(range(len(labels)), labels)
             ax.margins(x=0.08)
-        figure.supxlabel(name, fontsize=9)
+        figure.supxlabel(axis, fontsize=9)
         figure.legend(list(drawn.values()), list(drawn), loc="outside upper center", ncols=2)
         return _save(figure, stem)
 
 
-def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -> None:
+def _plot(plot: Plot, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    spacing = bar_spacing(panel)
-    looks = styles(labels) | styles([curve.label for curve in panel.curves if curve.law])
-    for i, curve in enumerate(panel.curves):
+    spacing = bar_spacing(plot)
+    looks = styles(labels) | styles([curve.label for curve in plot.curves if curve.law])
+    for i, curve in enumerate(plot.curves):
         style = looks[curve.label]
         known = np.flatnonzero(np.isfinite(curve.mean))
         if len(known) == 0:
             continue
         x, mean, error = curve.x[known], curve.mean[known], curve.error[known]
-        bars = bar_positions(x, spacing, (i + 0.5) / len(panel.curves), panel.xscale == "log")
+        bars = bar_positions(x, spacing, (i + 0.5) / len(plot.curves), plot.xscale == "log")
         mark = {
             "marker": style.marker,
             "markersize": MARKERS[style.marker],
@@ -200,7 +205,7 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
         handles.setdefault(curve.label, handle)
         spread = np.nan_to_num(error[bars])
         ax.errorbar(x[bars], mean[bars], spread, fmt="none", ecolor=style.colour, elinewidth=0.9, capsize=2, zorder=2)
-    near, far = _levels(panel)
+    near, far = _levels(plot)
     if far:
         text = "\n".join(f"{name} {level:.4g}" for name, level in far.items())
         ax.annotate(text, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize=7.5, color=DARK)
@@ -208,25 +213,25 @@ def _panel(panel: Panel, ax: Any, labels: Sequence[str], handles: dict[str, Any]
         ax.axhline(level, color="#555555", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
         ax.annotate(text, (1.0, level), xytext=(-1, 2), ha="right", fontsize=7.5, **place)
-    if panel.yrange is not None:
-        ax.set_ylim(*panel.yrange)
-    ax.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
-    if panel.yscale == "linear":
+    if plot.yrange is not None:
+        ax.set_ylim(*plot.yrange)
+    ax.set(title=plot.title, xlabel=plot.xlabel, ylabel=plot.ylabel, xscale=plot.xscale, yscale=plot.yscale)
+    if plot.yscale == "linear":
         ax.yaxis.set_major_locator(MaxNLocator(6))
-        _cut(panel, ax)
-    if panel.xscale == "linear":
+        _cut(plot, ax)
+    if plot.xscale == "linear":
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.margins(x=0.03)
-    for scale, line in ((panel.xscale, ax.xaxis), (panel.yscale, ax.yaxis)):
+    for scale, line in ((plot.xscale, ax.xaxis), (plot.yscale, ax.yaxis)):
         if scale == "log":
             _log_ticks(line)
-    if any(curve.law for curve in panel.curves):
-        _name_laws(panel, ax, looks)
+    if any(curve.law for curve in plot.curves):
+        _name_laws(plot, ax, looks)
 
 
-def _name_laws(panel: Panel, ax: Any, looks: Mapping[str, Style]) -> None:
-    """The names of curves with a law, right of the panel, each at the height where its line ends."""
-    ends = [(curve.label, curve.law[0][-1], curve.law[1][-1]) for curve in panel.curves if curve.law]
+def _name_laws(plot: Plot, ax: Any, looks: Mapping[str, Style]) -> None:
+    """The names of curves with a law, right of the plot, each at the height where its line ends."""
+    ends = [(curve.label, curve.law[0][-1], curve.law[1][-1]) for curve in plot.curves if curve.law]
     ax.autoscale_view()
     to_axes = ax.transData + ax.transAxes.inverted()
     heights = spread_out([to_axes.transform((x, y))[1] for _, x, y in ends], 0.085)
@@ -260,35 +265,35 @@ def _log_ticks(line: Any) -> None:
         line.set_major_formatter(LogFormatterMathtext())
 
 
-def _later(panel: Panel) -> Array:
+def _later(plot: Plot) -> Array:
     """Values of all curves without their first points, and the ends of their bars in the second half."""
     found = [np.empty(0)]
-    for curve in panel.curves:
+    for curve in plot.curves:
         known = np.isfinite(curve.mean)
         mean, error = curve.mean[known], np.nan_to_num(curve.error[known])
         half = len(mean) // 2
-        found += [mean[min(int(panel.skip * len(mean)), max(len(mean) - 1, 0)) :]]
+        found += [mean[min(int(plot.skip * len(mean)), max(len(mean) - 1, 0)) :]]
         found += [(mean - error)[half:], (mean + error)[half:]]
     return np.concatenate(found)
 
 
-def _levels(panel: Panel) -> tuple[dict[str, float], dict[str, float]]:
+def _levels(plot: Plot) -> tuple[dict[str, float], dict[str, float]]:
     """Levels to draw, and those so far away that the curves would be squashed: they are only written."""
-    values = _later(panel)
-    if panel.yscale == "log" or len(values) == 0:
-        return dict(panel.levels), {}
+    values = _later(plot)
+    if plot.yscale == "log" or len(values) == 0:
+        return dict(plot.levels), {}
     low, high = float(values.min()), float(values.max())
     room = max(high - low, 1e-12)
-    near = {name: level for name, level in panel.levels.items() if low - room <= level <= high + room}
-    return near, {name: level for name, level in panel.levels.items() if name not in near}
+    near = {name: level for name, level in plot.levels.items() if low - room <= level <= high + room}
+    return near, {name: level for name, level in plot.levels.items() if name not in near}
 
 
-def _cut(panel: Panel, ax: Any) -> None:
+def _cut(plot: Plot, ax: Any) -> None:
     """Fit the vertical range to the curves without their first points."""
-    values = _later(panel)
+    values = _later(plot)
     if len(values) == 0:
         return
-    values = np.append(values, list(_levels(panel)[0].values()))
+    values = np.append(values, list(_levels(plot)[0].values()))
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 0.5
     ax.set_ylim(low - margin, high + margin)
@@ -309,8 +314,8 @@ def _scaled(x: Array, logarithmic: bool) -> Array:
     return np.log(np.maximum(x, 1e-12)) if logarithmic else x
 
 
-def bar_spacing(panel: Panel) -> float:
-    """So that a curve across the whole panel gets its number of bars."""
-    ends = [_scaled(curve.x[np.isfinite(curve.mean)], panel.xscale == "log") for curve in panel.curves]
+def bar_spacing(plot: Plot) -> float:
+    """So that a curve across the whole plot gets its number of bars."""
+    ends = [_scaled(curve.x[np.isfinite(curve.mean)], plot.xscale == "log") for curve in plot.curves]
     ends = [end for end in ends if len(end)]
     return (max(end[-1] for end in ends) - min(end[0] for end in ends)) / BARS if ends else 0.0

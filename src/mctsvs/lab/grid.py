@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import queue
-import subprocess
-import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +11,8 @@ from typing import Any
 import mctsvs
 from mctsvs.common import InputError
 from mctsvs.lab.cases import Case
+from mctsvs.lab.crew import LOG, Crew, Worker
 from mctsvs.lab.store import Job, Store, opened
-
-LOG = "workers.log"
 
 
 def jobs(
@@ -27,6 +20,7 @@ def jobs(
     cases: Sequence[Case],
     seeds: Sequence[int],
     budget: int,
+    *,
     variation: Mapping[str, Any] | None = None,
     problem_seed: int | None = None,
 ) -> list[Job]:
@@ -64,7 +58,7 @@ class Progress:
     failures: list[Failure] = field(default_factory=list)
     best: dict[str, tuple[float, Job]] = field(default_factory=dict)  # by problem
     running: dict[int, tuple[Job, int]] = field(default_factory=dict)  # worker -> its job, evaluations so far
-    spent: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # seconds of finished runs
+    spent: dict[tuple[str, Case], list[float]] = field(default_factory=dict)  # seconds of finished runs
     waiting: deque[Job] = field(default_factory=deque)
     versions: set[str] = field(default_factory=set)  # of the library that did the runs
 
@@ -72,16 +66,29 @@ class Progress:
     def finished(self) -> int:
         return self.skipped + self.done + len(self.failures)
 
+    def add(self, job: Job, said: Mapping[str, Any]) -> None:
+        """A run is done, as its worker said."""
+        self.done += 1
+        self.versions.add(mctsvs.__version__)
+        self.spent.setdefault((job.problem, job.case), []).append(said["seconds"])
+        self.note_best(job, said["best"], said["direction"])
+
+    def note_best(self, job: Job, best: float | None, direction: str) -> None:
+        known = self.best.get(job.problem)
+        sign = 1.0 if direction == "maximize" else -1.0
+        if best is not None and (known is None or sign * best > sign * known[0]):
+            self.best[job.problem] = (best, job)
+
     def seconds_left(self) -> float | None:
         """From the mean of finished runs of the same problem and method, else of all; None: nothing to go by."""
-        everything = [second for group in self.spent.values() for second in group]
+        everything = [seconds for runs in self.spent.values() for seconds in runs]
         if not everything:
             return None
         overall = sum(everything) / len(everything)
 
         def expected(job: Job) -> float:
-            group = self.spent.get((job.problem, job.case.label))
-            return sum(group) / len(group) if group else overall
+            same = self.spent.get((job.problem, job.case))
+            return sum(same) / len(same) if same else overall
 
         left = sum(expected(job) for job in self.waiting)
         left += sum(expected(job) * (1 - evaluations / job.budget) for job, evaluations in self.running.values())
@@ -90,51 +97,6 @@ class Progress:
 
 Listener = Callable[[Progress, str, Job], None]
 """Called with the state after "done", "failed" or "progress" of a job, and first of all on the "start" of the grid."""
-
-
-class Worker:
-    """One process and the thread that hands its answers on."""
-
-    def __init__(self, number: int, store: Store, answers: queue.SimpleQueue[tuple[Worker, dict[str, Any] | None]]):
-        self.number, self.ready = number, False
-        self.job: Job | None = None
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-            environment[name] = "1"
-        with opened(store.folder / LOG, "ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "mctsvs.lab.worker", str(store.folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                pass_fds=store.inherited,
-                text=True,
-                bufsize=1,
-            )
-        self.thread = threading.Thread(target=self._listen, args=(answers,), daemon=True)
-        self.thread.start()
-
-    def _listen(self, answers: queue.SimpleQueue[tuple[Worker, dict[str, Any] | None]]) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            answers.put((self, json.loads(line)))
-        answers.put((self, None))
-
-    def give(self, job: Job) -> None:
-        assert self.process.stdin is not None
-        self.job = job
-        with contextlib.suppress(OSError):  # it has just died: its thread says so
-            self.process.stdin.write(json.dumps(job.state()) + "\n")
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.thread.join()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
 
 
 def work(wanted: Sequence[Job], store: Store, workers: int, listen: Listener | None = None) -> Progress:
@@ -149,7 +111,7 @@ def work(wanted: Sequence[Job], store: Store, workers: int, listen: Listener | N
             if stored := store.sound(job):
                 progress.skipped += 1
                 progress.versions.add(stored.version)
-                _note_best(progress, job, stored.record["best"], stored.direction)
+                progress.note_best(job, stored.record["best"], stored.direction)
             else:
                 progress.waiting.append(job)
         if progress.waiting:
@@ -167,94 +129,36 @@ def mixed(versions: Iterable[str]) -> str:
 
 
 def _drive(progress: Progress, store: Store, count: int, listen: Listener) -> None:
-    answers: queue.SimpleQueue[tuple[Worker, dict[str, Any] | None]] = queue.SimpleQueue()
-    crew: dict[int, Worker] = {}
-    absent: list[str] = []  # why processes could not start, until it has been said
-
-    def hire(number: int) -> None:
-        try:
-            crew[number] = Worker(number, store, answers)
-        except (OSError, InputError) as error:
-            not_started(str(error))
-
-    def not_started(why: str) -> None:
-        """One process less is no reason to stop; none at all is."""
-        if not crew:
-            raise InputError(f"no worker process can start: {why}")
-        absent.append(why)
-
-    def next_job(worker: Worker) -> None:
+    def next_job(worker: Worker) -> Job | None:
         progress.running.pop(worker.number, None)
-        worker.job = None
-        if progress.waiting:
-            job = progress.waiting.popleft()
-            progress.running[worker.number] = (job, 0)
-            worker.give(job)
+        if not progress.waiting:
+            return None
+        job = progress.waiting.popleft()
+        progress.running[worker.number] = (job, 0)
+        return job
 
-    def failed(job: Job, error: str) -> None:
-        progress.failures.append(Failure(job, error))
-        listen(progress, "failed", job)
-
+    crew = Crew(store, next_job)
     try:
         for number in range(count):
-            hire(number)
+            crew.hire(number)
         while progress.finished < progress.total:
-            if absent and any(worker.ready for worker in crew.values()):
-                store.say(f"a worker process could not start, the others go on: {absent[0]}")
-                absent.clear()
-            worker, answer = answers.get()
-            job = worker.job
-            if answer is None:  # the process has ended
-                status = worker.process.wait()
-                del crew[worker.number]
-                worker.stop()
-                progress.running.pop(worker.number, None)
-                cause = f"signal {-status}" if status < 0 else f"status {status}"
-                if not worker.ready:
-                    not_started(f"it ended with {cause}, and {_last_words(store)}")
-                    continue
-                if job is not None:
-                    failed(job, f"the worker process ended with {cause} (out of memory?)")
-                if progress.waiting:
-                    hire(worker.number)
-            elif answer["event"] == "ready":
-                worker.ready = True
-                next_job(worker)
-            elif job is None:
-                continue
-            elif answer["event"] == "progress":
-                progress.running[worker.number] = (job, answer["evaluations"])
-                listen(progress, "progress", job)
-            elif answer["event"] == "failed":
-                next_job(worker)
-                failed(job, answer["error"])
+            worker, job, said = crew.answer()
+            event = said["event"]
+            if event == "progress":
+                progress.running[worker.number] = (job, said["evaluations"])
+            elif event == "done":
+                progress.add(job, said)
             else:
-                next_job(worker)
-                progress.done += 1
-                progress.versions.add(mctsvs.__version__)
-                progress.spent.setdefault((job.problem, job.case.label), []).append(answer["seconds"])
-                _note_best(progress, job, answer["best"], answer["direction"])
-                listen(progress, "done", job)
+                progress.failures.append(Failure(job, said["error"]))
+            if event == "ended":
+                progress.running.pop(worker.number, None)
+            elif event != "progress":
+                crew.employ(worker)
+            listen(progress, "failed" if event == "ended" else event, job)
+            if event == "ended" and progress.waiting:
+                crew.hire(worker.number)
     finally:
-        for worker in crew.values():
-            worker.stop()
-
-
-def _last_words(store: Store) -> str:
-    """Where the log is, and its last line."""
-    path = store.folder / LOG
-    lines: list[str] = []
-    with contextlib.suppress(OSError):
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
-    return f"{last!r} is the last line of {str(path)!r}"
-
-
-def _note_best(progress: Progress, job: Job, best: float | None, direction: str) -> None:
-    known = progress.best.get(job.problem)
-    sign = 1.0 if direction == "maximize" else -1.0
-    if best is not None and (known is None or sign * best > sign * known[0]):
-        progress.best[job.problem] = (best, job)
+        crew.stop()
 
 
 def default_workers() -> int:

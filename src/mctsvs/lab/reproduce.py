@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs import methods
-from mctsvs.lab import authors, cases, figures, frame, grid, pages
+from mctsvs.lab import authors, figures, grid, page_head
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
-from mctsvs.lab.entry import Entry
-from mctsvs.lab.groups import Group, group
-from mctsvs.lab.settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, settings
+from mctsvs.lab.entry import Panel, PaperEntry
+from mctsvs.lab.page import Page
+from mctsvs.lab.page_head import Making
+from mctsvs.lab.paper_settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, set_by_paper
+from mctsvs.lab.runs import finished
 from mctsvs.lab.store import Job, Store
+
+COLUMNS = ("source", "problem", "method", "axis", "x", "mean", "standard_error", "runs")
 
 
 @dataclass(frozen=True)
@@ -34,95 +37,88 @@ class Choice:
 
 
 @dataclass
-class Outcome:
+class Reproduction:
     """What came of an entry."""
 
-    entry: Entry
     notes: list[str] = field(default_factory=list)
     failures: list[grid.Failure] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     skipped: bool = False
 
 
-Plan = dict[tuple[str, str], list[Job]]
-"""(problem, label) -> its runs. The label is the entry's; the job carries further options."""
+Plan = dict[tuple[str, Case], list[Job]]
+"""(problem, case) -> its runs. The case is the entry's; the job's carries further options."""
 
 
-def find(name: str) -> Entry:
+def find(name: str) -> PaperEntry:
     """The entry of that name."""
     if name not in ENTRIES:
         raise InputError(f"unknown entry {name!r}: use one of {', '.join(ENTRIES)}, or all")
     return ENTRIES[name]
 
 
-def shrink(entry: Entry, choice: Choice) -> Entry:
-    """The entry with the seeds and the budget that were asked for."""
-    seeds = entry.seeds if choice.seeds is None else choice.seeds
-    budget = entry.budget if choice.budget is None else choice.budget
-    budgets = {method: min(most, budget) for method, most in entry.budgets.items()}
-    fewer = {} if choice.seeds is not None else dict(entry.fewer)  # seeds that were asked for are meant
-    for method in choice.without:
+def too_slow(entry: PaperEntry, choice: Choice) -> list[str]:
+    """Methods of the entry that --quick leaves out."""
+    return [m for m, only in QUICK_ONLY.items() if choice.quick and m in entry.methods and entry.name != only]
+
+
+def shrink(entry: PaperEntry, choice: Choice) -> PaperEntry:
+    """The entry with the methods, the seeds and the budget that were asked for."""
+    effort = entry.effort
+    for method in (*choice.without, *too_slow(entry, choice)):
         entry = without(entry, method)
+    seeds = effort.seeds if choice.seeds is None else choice.seeds
+    budget = effort.budget if choice.budget is None else choice.budget
+    budgets = {method: min(most, budget) for method, most in effort.budgets.items()}
+    fewer = {} if choice.seeds is not None else dict(effort.fewer)  # seeds that were asked for are meant
     if choice.quick:
         seeds = seeds[:QUICK_SEEDS]
-        budget = min(budget, entry.quick)
+        budget = min(budget, effort.quick)
         budgets = {**budgets, **{method: min(most, budget) for method, most in QUICK_BUDGETS.items()}}
         fewer = dict(QUICK_FEWER)
-        for method, only in QUICK_ONLY.items():
-            if entry.name != only:
-                entry = without(entry, method)
-    methods = {cases.parse(case).method for panel in entry.panels for case in panel.cases}
-    fewer |= {method: count for method, count in choice.fewer if method in methods}
-    return replace(entry, seeds=seeds, budget=budget, budgets=budgets, fewer=fewer)
+    fewer |= {method: count for method, count in choice.fewer if method in entry.methods}
+    return replace(entry, effort=replace(effort, seeds=seeds, budget=budget, budgets=budgets, fewer=fewer))
 
 
-def without(entry: Entry, method: str) -> Entry:
+def without(entry: PaperEntry, method: str) -> PaperEntry:
     """The entry with all cases of a method taken out."""
-    panels = [replace(p, cases=tuple(c for c in p.cases if cases.parse(c).method != method)) for p in entry.panels]
+    panels = [replace(p, cases=tuple(c for c in p.cases if c.method != method)) for p in entry.panels]
     return replace(entry, panels=tuple(panel for panel in panels if panel.cases))
 
 
-def available(entry: Entry) -> tuple[Entry, list[str]]:
+def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
     """The entry without what cannot be run here, and a sentence for each thing left out."""
-    notes: dict[str, None] = {}
-    usable: dict[str, bool] = {}
+    notes: list[str] = []
+    panels: tuple[Panel, ...] = entry.panels
     for problem in entry.problems:
         try:
             problems.make(problem)
-            usable[problem] = True
         except InputError as error:
-            usable[problem] = False
-            notes[f"{problem} is left out: {error}"] = None
-    panels = []
-    for panel in entry.panels:
-        kept = []
-        for label in panel.cases:
-            case = cases.parse(label)
-            if absent := cases.missing(case):
-                extra = "sklearn" if case.method in cases.REFERENCES else methods.find(case.method).extra
-                sentence = f"{case.method} is left out: it needs {' and '.join(absent)} (pip install 'mctsvs[{extra}]')"
-                notes[sentence] = None
-            else:
-                kept.append(label)
-        if usable[panel.problem] and kept:
-            panels.append(replace(panel, cases=tuple(kept)))
-    return replace(entry, panels=tuple(panels)), list(notes)
+            notes.append(f"{problem} is left out: {error}")
+            panels = tuple(panel for panel in panels if panel.problem != problem)
+    usable = replace(entry, panels=panels)
+    for contender in {case.method: case.contender for case in entry.cases()}.values():
+        if absent := contender.missing():
+            needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{contender.extra}]')"
+            notes.append(f"{contender.name} is left out: {needs}")
+            usable = without(usable, contender.name)
+    return usable, notes
 
 
-def plan(entry: Entry, choice: Choice) -> Plan:
+def plan(entry: PaperEntry, choice: Choice) -> Plan:
     """The runs of an entry that has been through `shrink` and `available`."""
     planned: Plan = {}
+    effort = entry.effort
     for problem in entry.problems:
-        for label in entry.cases(problem):
-            case = cases.parse(label)
-            options: Mapping[str, Any] = settings(case.method, problem)
+        for case in entry.cases(problem):
+            # what the paper sets by problem is part of its options, and set here where those are not asked for
+            options = {} if choice.paper else set_by_paper(case.method, problem)
             if choice.quick:
-                options = {**options, **QUICK_OPTIONS.get(case.method, {})}
-            paper = choice.paper and case.method not in cases.REFERENCES
-            chosen: Case = case.with_options(options, paper)
-            budget = min(entry.budget, entry.budgets.get(case.method, entry.budget))
-            seeds = entry.seeds[: entry.fewer.get(case.method, len(entry.seeds))]
-            planned[problem, label] = [Job(problem, chosen, seed, budget) for seed in seeds]
+                options |= QUICK_OPTIONS.get(case.method, {})
+            chosen = case.with_options(options, choice.paper)
+            budget = min(effort.budget, effort.budgets.get(case.method, effort.budget))
+            seeds = effort.seeds[: effort.fewer.get(case.method, len(effort.seeds))]
+            planned[problem, case] = [Job(problem, chosen, seed, budget) for seed in seeds]
     return planned
 
 
@@ -132,62 +128,55 @@ def in_order(planned: Plan) -> list[Job]:
 
 
 def reproduce(
-    entry: Entry, choice: Choice, store: Store, folder: Path, workers: int, listen: grid.Listener | None = None
-) -> Outcome:
+    entry: PaperEntry, choice: Choice, store: Store, folder: Path, *, workers: int, listen: grid.Listener | None = None
+) -> Reproduction:
     """Run what is missing of the entry and write NAME.png, NAME.svg, NAME.csv and NAME.md into `folder`."""
     shrunk = shrink(entry, choice)
-    if entry.measure == "complexity":
+    if entry.measure is None:
         return _complexity(shrunk, choice, folder)
     usable, notes = available(shrunk)
-    outcome = Outcome(usable, notes)
     if not usable.panels:
-        outcome.skipped = True
-        outcome.notes = notes or ["no method is left to run"]
-        return outcome
+        return Reproduction(notes or ["no method is left to run"], skipped=True)
     planned = plan(usable, choice)
     progress = grid.work(in_order(planned), store, workers, listen)
-    outcome.failures = progress.failures
-    groups: dict[tuple[str, str], Group] = {}
-    for key, jobs in planned.items():
-        if finished := [job for job in jobs if job in store]:
-            groups[key] = group(finished, store)
-    if not groups:
+    done = {key: [job for job in jobs if job in store] for key, jobs in planned.items()}
+    runs = {key: finished(jobs, store) for key, jobs in done.items() if jobs}
+    outcome = Reproduction(notes, progress.failures)
+    if not runs:
         outcome.skipped = True
         outcome.notes.append("no run could be finished")
         return outcome
-    theirs = authors.read(usable.seeds)
-    shown = [frame.without_paths(note) for note in outcome.notes]
-    page = pages.Page(usable, choice.quick, choice.paper, groups, theirs, shown)
-    outcome.files += write_numbers(folder / f"{entry.name}.csv", page.numbers())
-    outcome.files += _drawn(page, folder / entry.name, outcome)
-    outcome.files += frame.write(folder / f"{entry.name}.md", page.text(command(entry, choice)))
+    shown = [page_head.without_paths(note) for note in notes]
+    making = Making(command(entry, choice), choice.quick, choice.paper, shown, too_slow(entry, choice))
+    page = Page(usable, making, runs, authors.read(usable.effort.seeds))
+    outcome.files += write_numbers(folder / f"{entry.name}.csv", [COLUMNS, *entry.measure.numbers(page)])
+    measure = entry.measure
+    outcome.files += _drawn(lambda: measure.draw(page, folder / entry.name), outcome)
+    outcome.files += page_head.write(folder / f"{entry.name}.md", page.text())
     return outcome
 
 
-def _drawn(page: pages.Page, stem: Path, outcome: Outcome) -> list[Path]:
+def _drawn(draw: Callable[[], list[Path]], outcome: Reproduction) -> list[Path]:
     try:
-        if page.dots:
-            return figures.draw_dots(page.dot_rows(), stem, page.dot_axis())
-        return figures.draw(page.panels(), stem)
+        return draw()
     except InputError as error:  # no matplotlib: the numbers are there all the same
         outcome.notes.append(f"no figure: {error}")
         return []
 
 
-def _complexity(entry: Entry, choice: Choice, folder: Path) -> Outcome:
+def _complexity(entry: PaperEntry, choice: Choice, folder: Path) -> Reproduction:
     from mctsvs.lab import complexity, complexity_page  # linear algebra that no other command needs in this process
 
-    outcome = Outcome(entry)
+    outcome = Reproduction()
     sizes = (complexity.QUICK_POINTS, complexity.QUICK_VARIABLES) if choice.quick else ()
     measured = complexity.measure(*sizes)
     rows = [("what", "t", "d", "seconds"), *((m.what, m.t, m.d, m.seconds) for m in measured)]
     outcome.files += write_numbers(folder / f"{entry.name}.csv", rows)
-    try:
-        outcome.files += figures.draw(complexity_page.panels(measured), folder / entry.name)
-    except InputError as error:
-        outcome.notes.append(f"no figure: {error}")
-    text = complexity_page.text(entry, measured, command(entry, choice), choice.quick, outcome.notes)
-    outcome.files += frame.write(folder / f"{entry.name}.md", text)
+    plots = complexity_page.plots(measured)
+    outcome.files += _drawn(lambda: figures.draw(plots, folder / entry.name), outcome)
+    making = Making(command(entry, choice), choice.quick, notes=outcome.notes)
+    text = complexity_page.text(entry, measured, making)
+    outcome.files += page_head.write(folder / f"{entry.name}.md", text)
     return outcome
 
 
@@ -201,11 +190,11 @@ def write_numbers(path: Path, rows: Sequence[Sequence[Any]]) -> list[Path]:
     return [path]
 
 
-def command(entry: Entry, choice: Choice) -> str:
+def command(entry: PaperEntry, choice: Choice) -> str:
     """What was typed to get here."""
     words = ["mctsvs reproduce", entry.name]
     if choice.seeds is not None:
-        words.append(f"--seeds {frame.seed_list(choice.seeds)}")
+        words.append(f"--seeds {page_head.seed_list(choice.seeds)}")
     if choice.budget is not None:
         words.append(f"--budget {choice.budget}")
     words += ["--quick"] * choice.quick + ["--paper"] * choice.paper

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,48 +13,83 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Indices, InputError
 from mctsvs import methods
-from mctsvs.lab.settings import settings
-from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.common import Indices, InputError, check_count
+from mctsvs.lab.loop import Clock, Search, optimizer, rounds
+from mctsvs.lab.paper_settings import set_by_paper
 from mctsvs.problems import Problem
 from mctsvs.problems.failure import EvaluationFailed
+
+Progress = Callable[[float], object]
+"""Called after each evaluation with the best value so far, NaN while all have failed."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    variation: Mapping[str, Any] = field(default_factory=dict)  # shuffle, shift, noise and the problem's seed
+
+
+@dataclass
+class Series:
+    """A number for each evaluation."""
+
+    values: list[float] = field(default_factory=list)  # NaN: it failed
+    trace: list[float] = field(default_factory=list)  # best so far
+    thinking: list[float] = field(default_factory=list)  # optimiser seconds so far
+    elapsed: list[float] = field(default_factory=list)  # wall seconds so far
 
 
 @dataclass
 class Record:
     """What a run leaves behind; `save` writes it as JSON."""
 
-    problem: str
-    variation: dict[str, Any]  # shuffle, shift, noise and the problem's seed
-    method: str
-    options: dict[str, Any]
-    seed: int
-    budget: int
+    setting: Setting
+    series: Series = field(default_factory=Series)
+    clock: Clock = field(default_factory=Clock)
     best: float = math.nan  # NaN, null in the file: all evaluations failed
-    trace: list[float] = field(default_factory=list)  # best so far after each evaluation
-    optimizer_seconds: float = 0.0  # spent in ask and tell
-    cpu_seconds: float = 0.0  # the same as processor time, which other work on the machine does not lengthen
-    wall_seconds: float = 0.0
-    values: list[float] = field(default_factory=list)  # of each evaluation; NaN: it failed
-    thinking: list[float] = field(default_factory=list)  # optimiser seconds so far, after each evaluation
-    elapsed: list[float] = field(default_factory=list)  # wall seconds so far, after each evaluation
+    best_x: list[float] = field(default_factory=list)
+    best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
+    importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
     # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
-    best_x: list[float] = field(default_factory=list)
-    best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
     # {"evaluation": number, "message": why} for each that failed, counted from 0
     failures: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False  # by Ctrl-C: fewer than `budget` evaluations were made
-    importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
     extra: dict[str, list[float]] = field(default_factory=dict)  # what only some methods measure, by evaluation
+
+    @property
+    def trace(self) -> list[float]:
+        return self.series.trace
+
+    def state(self) -> dict[str, Any]:
+        """Everything as plain data, without levels."""
+        seconds = {
+            "optimizer_seconds": self.clock.wall,  # spent in ask and tell
+            "cpu_seconds": self.clock.processor,
+            "wall_seconds": self.series.elapsed[-1] if self.series.elapsed else 0.0,
+        }
+        own = {name: value for name, value in vars(self).items() if name not in ("setting", "series", "clock")}
+        return {**asdict(self.setting), **seconds, **asdict(self.series), **own}
 
     def save(self, path: Path) -> None:
         try:
-            path.write_text(json.dumps(without_nan(asdict(self)), indent=1, allow_nan=False) + "\n")
+            path.write_text(json.dumps(without_nan(self.state()), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+    def whole(self) -> Record:
+        """Itself; `Interrupted` if it was stopped."""
+        if self.interrupted:
+            raise Interrupted(self)
+        return self
 
 
 class Interrupted(KeyboardInterrupt):
@@ -86,14 +122,14 @@ def paper_options(method: str, problem: Problem, options: Mapping[str, Any], fai
     """Options with what the paper sets by problem: Dropout's d is the number of variables that matter.
 
     `faithful` adds the paper's exploration constant, its search among random candidates, its limit of 50
-    evaluations for TuRBO on a subset and what it sets for rivals (`mctsvs.lab.settings`).
+    evaluations for TuRBO on a subset and what it sets for rivals (`mctsvs.lab.paper_settings`).
     """
     chosen = dict(options)
     found = methods.find(method)
     known = methods.options_of(found)
     if faithful:
         burst = {"burst": 50} if found.solver == "turbo" and found.selector != "all" else {}
-        own = {**problem.paper_options, **settings(method, problem.name)}
+        own = {**problem.paper_options, **set_by_paper(method, problem.name)}
         for name, value in {**own, "acquisition_search": "candidates", **burst}.items():
             if name in known:
                 chosen.setdefault(name, value)
@@ -111,7 +147,7 @@ def run(
     options: Mapping[str, Any] | None = None,
     variation: Mapping[str, Any] | None = None,
     faithful: bool = False,
-    progress: Callable[[Optimizer, Trial], object] | None = None,
+    progress: Progress | None = None,
     importance: bool = True,
 ) -> Record:
     """Optimise `problem` with exactly `budget` evaluations.
@@ -119,71 +155,66 @@ def run(
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
     One that raises `EvaluationFailed` is recorded with its message and the run goes on.
     """
+    check_count("budget", budget)
     chosen = paper_options(method, problem, options or {}, faithful)
     started = time.perf_counter()
-    opt = Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, budget=budget, **chosen)
-    record = Record(problem.name, dict(variation or {}), method, chosen, opt.seed, budget)
-    return follow(problem, opt, record, started, progress=progress, importance=importance)
+    opt = optimizer(problem, method, seed=seed, budget=budget, options=chosen)
+    record = Record(Setting(problem.name, method, opt.seed, budget, chosen, dict(variation or {})))
+    record.clock.wall = time.perf_counter() - started
+    follow(problem, opt, record, progress)
+    if opt.has_best and opt.space.named:
+        record.best_params = opt.best.params
+    if importance:
+        record.importance = dict(list(opt.importance().items())[:20])
+    return record.whole()
 
 
-def follow(
-    problem: Problem,
-    opt: Optimizer,
-    record: Record,
-    started: float,
-    *,
-    progress: Callable[[Optimizer, Trial], object] | None = None,
-    importance: bool = True,
-) -> Record:
-    """Fill in `record` with a run of `opt`, which was made since `started`."""
-    thinking = time.perf_counter() - started
-    subsets: dict[int, list[Indices]] = {}  # moved in each iteration
-    counts: dict[int, int] = {}
-    noise = np.random.default_rng([opt.seed, 1])
+class Moved:
+    """The variables that each iteration moved, and its number of evaluations."""
 
-    def evaluate(trial: Trial) -> float | None:
+    def __init__(self) -> None:
+        self.subsets: dict[int, list[Indices]] = {}
+        self.evaluations = Counter[int]()
+
+    def add(self, trial: Any) -> None:
+        subsets = self.subsets.setdefault(trial.iteration, [])
+        if not subsets or subsets[-1] is not trial.variables:  # a batch shares one array
+            subsets.append(trial.variables)
+        self.evaluations[trial.iteration] += 1
+
+    def by_iteration(self) -> dict[int, Indices]:
+        return {t: np.unique(np.concatenate(subsets)) for t, subsets in self.subsets.items()}
+
+
+def follow(problem: Problem, search: Search, record: Record, progress: Progress | None = None) -> None:
+    """Fill in `record` with a run of `search`; what is on its clock already was spent before."""
+    started = time.perf_counter() - record.clock.wall
+    noise = np.random.default_rng([record.setting.seed, 1])
+    series, moved = record.series, Moved()
+    sign = 1.0 if problem.direction == "maximize" else -1.0
+
+    def evaluate(trial: Any) -> float | None:
         try:
             return problem.evaluate(trial.x, noise)
         except EvaluationFailed as failure:
             record.failures.append({"evaluation": trial.number, "message": str(failure)})
             return None
 
-    def step() -> None:
-        nonlocal thinking
-        before, cpu_before = time.perf_counter(), time.process_time()
-        (trial,) = opt.ask()
-        asked, cpu_asked = time.perf_counter(), time.process_time()
-        value = evaluate(trial)
-        evaluated, cpu_evaluated = time.perf_counter(), time.process_time()
-        opt.tell(trial, value)
-        thinking += asked - before + time.perf_counter() - evaluated
-        record.cpu_seconds += cpu_asked - cpu_before + time.process_time() - cpu_evaluated
-        moved = subsets.setdefault(trial.iteration, [])
-        if not moved or moved[-1] is not trial.variables:  # a batch shares one array
-            moved.append(trial.variables)
-        counts[trial.iteration] = counts.get(trial.iteration, 0) + 1
-        record.trace.append(float(opt.best.value or 0.0) if opt.has_best else math.nan)
-        record.values.append(math.nan if trial.value is None else trial.value)
-        record.thinking.append(thinking)
-        record.elapsed.append(time.perf_counter() - started)
-        if progress is not None:
-            progress(opt, trial)
-
     try:
-        for _ in range(record.budget):
-            step()
+        for trial in rounds(search, evaluate, record.setting.budget, record.clock):
+            moved.add(trial)
+            value = float(trial.value)
+            if sign * value > sign * record.best or (math.isnan(record.best) and not math.isnan(value)):
+                record.best, record.best_x = value, trial.x.tolist()
+            series.values.append(value)
+            series.trace.append(record.best)
+            series.thinking.append(record.clock.wall)
+            series.elapsed.append(time.perf_counter() - started)
+            if progress is not None:
+                progress(record.best)
     except KeyboardInterrupt:
         record.interrupted = True
-    if opt.has_best:
-        record.best, record.best_x = float(opt.best.value or 0.0), opt.best.x.tolist()
-        record.best_params = opt.best.params if opt.space.named else {}
-    record.optimizer_seconds, record.wall_seconds = thinking, time.perf_counter() - started
-    if importance:
-        record.importance = dict(list(opt.importance().items())[:20])
-    selected = {t: np.unique(np.concatenate(moved)) for t, moved in subsets.items()}
-    record.iterations = [{"variables": v.tolist(), "evaluations": counts[t]} for t, v in selected.items()]
+    selected = moved.by_iteration()
+    record.iterations = [{"variables": v.tolist(), "evaluations": moved.evaluations[t]} for t, v in selected.items()]
     if problem.active is not None:
         record.recall = recall([v for t, v in selected.items() if t > 0], problem.active)
-    if record.interrupted:
-        raise Interrupted(record)
-    return record

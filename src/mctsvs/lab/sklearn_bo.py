@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs import fill, select
-from mctsvs.common import Array, State
-from mctsvs.engines.subspace import SubspaceEngine
+from mctsvs import select
+from mctsvs.common import Array
+from mctsvs.engines.subspace import SubspaceEngine, SubspaceOptions
 from mctsvs.gp.acquisition import expected_improvement
 from mctsvs.gp.search import quasi_random
-from mctsvs.lab.run import Record, follow
+from mctsvs.lab.loop import optimizer
+from mctsvs.lab.run import Progress, Record, Setting, follow
 from mctsvs.optimizer import Optimizer
+from mctsvs.options import Options
 from mctsvs.problems import Problem
 from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
 
 
 def regressor(lengthscale: Array | float, **options: Any) -> Any:
@@ -28,16 +30,27 @@ def regressor(lengthscale: Array | float, **options: Any) -> Any:
     return GaussianProcessRegressor(ConstantKernel() * Matern(lengthscale, nu=2.5) + WhiteKernel(), **options)
 
 
-class SklearnSolver:
-    """The paper's solver on scikit-learn: its default fit, then the n best of 1,024 quasi-random points."""
+@dataclass(frozen=True)
+class SklearnOptions(Options):
+    """ard   a lengthscale for each variable, not one for all"""
 
-    options: ClassVar[tuple[str, ...]] = ("ard",)
+    ard: bool = False
 
-    def __init__(self, *, ard: bool) -> None:
-        self.ard, self.batch = ard, None
+
+class SklearnSolver(Saved):
+    """The paper's solver on scikit-learn: its default fit, then the n best of 1,024 quasi-random points.
+
+    Every proposal fits anew, so nothing is saved.
+    """
+
+    options_type: ClassVar[type[SklearnOptions]] = SklearnOptions
+    batch = None
+
+    def __init__(self, options: SklearnOptions) -> None:
+        self.options = options
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
-        gp = regressor(np.ones(subspace.dimension) if self.ard else 1.0, normalize_y=True)
+        gp = regressor(np.ones(subspace.dimension) if self.options.ard else 1.0, normalize_y=True)
         candidates = quasi_random(1024, subspace.dimension, rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # parameters close to a bound, fits that did not converge
@@ -45,35 +58,21 @@ class SklearnSolver:
         value, _, _ = expected_improvement(float(subspace.y.max()))(mean, np.maximum(sd, 1e-12))
         return candidates[np.argsort(-value, kind="stable")[:n]]
 
-    def state(self) -> State:
-        return {}
-
-    def restore(self, state: State, subspace: Subspace | None) -> None:
-        """Every proposal fits anew."""
-
 
 def with_solver(problem: Problem, selector: str, seed: int, *, ard: bool = False, samples: int = 3) -> Optimizer:
     """An optimizer that moves the variables `selector` chooses by scikit-learn's model."""
-    opt = Optimizer(problem.space, direction=problem.direction, method="bo", seed=seed)
+    opt = optimizer(problem, "bo", seed=seed)
     regressor(1.0)  # imports it: nobody's asking time
     chosen = select.make(selector, problem.dimension, **({"samples": samples} if selector == "mcts" else {}))
-    solver, rng = SklearnSolver(ard=ard), np.random.default_rng(seed)
-    opt._engine = SubspaceEngine(opt.space.offsets, chosen, solver, fill.make("best-k", 20), rng, samples=samples)
+    solver, rng = SklearnSolver(SklearnOptions(ard=ard)), np.random.default_rng(seed)
+    options = SubspaceOptions(samples=samples)
+    opt._engine = SubspaceEngine(opt.space.offsets, rng, options, selector=chosen, solver=solver)
     return opt
 
 
-def run(
-    problem: Problem,
-    method: str,
-    *,
-    budget: int,
-    seed: int,
-    options: Mapping[str, Any],
-    variation: Mapping[str, Any],
-    progress: Callable[..., object] | None = None,
-) -> Record:
+def run(problem: Problem, setting: Setting, progress: Progress | None = None) -> Record:
     """All variables; `samples` points for each fit, 3 by default as in `bo`, 1 in textbooks."""
-    opt = with_solver(problem, "all", seed, **options)
-    started = time.perf_counter()
-    record = Record(problem.name, dict(variation), method, dict(options), opt.seed, budget)
-    return follow(problem, opt, record, started, progress=progress, importance=False)
+    opt = with_solver(problem, "all", setting.seed, **setting.options)
+    record = Record(setting)
+    follow(problem, opt, record, progress)
+    return record.whole()

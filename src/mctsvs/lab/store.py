@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -99,11 +99,10 @@ class Store:
 
     def save(self, job: Job, record: Record, direction: str, optimum: float | None) -> None:
         """Write a finished run; whole or not at all."""
-        content = asdict(record)
+        content = record.state()
         for name in ("thinking", "elapsed"):
             content[name] = [round(seconds, ROUNDED) for seconds in content[name]]
-        for iteration in content["iterations"]:
-            iteration["variables"] = ranges(iteration["variables"])
+        content["iterations"] = [{**part, "variables": ranges(part["variables"])} for part in content["iterations"]]
         about = {"format": FORMAT, "version": mctsvs.__version__, "direction": direction, "optimum": optimum}
         text = json.dumps(without_nan({"job": job.state(), **about, "record": content}), allow_nan=False)
         with (
@@ -129,6 +128,13 @@ class Store:
         if stored is None:
             raise InputError(f"the file {str(path)!r} is of another version: delete it, and the run is done again")
         return stored
+
+    def every(self) -> Iterator[tuple[Job, Stored]]:
+        """All finished runs in the folder, in the order of their names."""
+        for path in sorted(self.folder.glob("*.json.gz")):
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                job = Job.of(json.load(file)["job"])
+            yield job, self.load(job)
 
     def sound(self, job: Job) -> Stored | None:
         """The finished run; None where there is none, or where it was damaged and is now set aside."""

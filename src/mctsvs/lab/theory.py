@@ -20,10 +20,7 @@ t counts the iterations after the initial design of twelve points, which is the 
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,8 +32,9 @@ from mctsvs.gp.kernels import Joint
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.search import maximise, quasi_random
 from mctsvs.history import History
-from mctsvs.lab.run import Record, recall
+from mctsvs.lab.run import Progress, Record, Setting, follow
 from mctsvs.problems import Problem
+from mctsvs.select import Selector
 
 SELECTORS = {"ucb-all": "all", "ucb-dropout": "dropout", "ucb-mcts-vs": "mcts"}
 NOISE = 0.01  # eta^2, in variances of f
@@ -115,75 +113,89 @@ class Bound:
         return {name: self.spread * value for name, value in terms.items()}
 
 
-def run(
-    problem: Problem,
-    method: str,
-    *,
-    budget: int,
-    seed: int,
-    options: Mapping[str, Any],
-    variation: Mapping[str, Any],
-    progress: Callable[..., object] | None = None,
-) -> Record:
-    """GP-UCB with the selector of that name; `budget` counts the initial design too."""
+@dataclass(eq=False)
+class Point:
+    """A point to evaluate, as `mctsvs.lab.run.follow` knows trials."""
+
+    number: int
+    z: Array = field(repr=False)  # in the unit cube
+    x: Array = field(repr=False)
+    variables: Indices = field(repr=False)  # moved in its iteration
+    credited: Indices = field(repr=False)  # what the selector is told that its value came of
+    iteration: int = 0  # 0: the initial design
+    beta: float = 0.0
+    sd: float = 0.0  # of the model, at the point
+    value: float | None = None
+
+
+class ConfidenceBoundSearch:
+    """GP-UCB on the variables a selector chooses, with the terms of the bound in `series`."""
+
+    def __init__(self, problem: Problem, selector: Selector, seed: int) -> None:
+        assert problem.optimum is not None
+        D = problem.dimension
+        self.problem, self.selector, self.rng = problem, selector, np.random.default_rng(seed)
+        self.fill, self.history, self.everything = fill.make("best-k", 20), History(D), np.arange(D)
+        self.centre, spread = scale(problem)
+        self.bound = Bound(steepest(problem), spread, D)
+        self.series: dict[str, list[float]] = {}
+        credited = [variables for variables, n in selector.initial(DESIGN, self.rng) for _ in range(n)]
+        self.design = list(zip(latin_hypercube(DESIGN, D, np.random.default_rng([seed, 2])), credited, strict=True))
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.problem.direction == "maximize" else -1.0
+
+    def ask(self) -> list[Point]:
+        """The next point of the design, then the one that maximises mean + sqrt(beta_t) sd on M_t."""
+        number = len(self.history)
+        if number < len(self.design):
+            z, credited = self.design[number]
+            return [Point(number, z, self._decoded(z), self.everything, credited)]
+        M = self.selector.next(self.history, self.everything, self.rng)
+        theta = np.append(np.full(len(M), np.log(LENGTHSCALE * np.sqrt(len(M)))), [0.0, np.log(NOISE)])
+        posterior = Posterior.of(Joint("se"), theta, self.history.X[:, M], self.history.y)
+        beta = self.bound.beta(len(M))
+        surface = Surface(posterior, upper_confidence_bound(beta))
+        z_M = maximise(surface, self.history.X[self.history.best(3)][:, M], self.rng)
+        _, sd = posterior.predict(z_M[None])
+        (z,) = self.fill(1, self.history, self.everything, self.rng)
+        z[M] = z_M
+        return [Point(number, z, self._decoded(z), M, M, iteration=self.bound.t + 1, beta=beta, sd=float(sd[0]))]
+
+    def _decoded(self, z: Array) -> Array:
+        low, high = self.problem.bounds.T
+        x: Array = low + (high - low) * z
+        return x
+
+    def tell(self, point: Point, value: float | None) -> None:
+        assert value is not None  # a function whose optimum is known has a value everywhere
+        point.value = value
+        scaled = self.sign * (value - self.centre) / self.bound.spread
+        self.history.add(point.z, scaled)
+        self.selector.observe(point.credited, scaled)
+        if point.iteration:
+            assert self.problem.optimum is not None
+            so_far = self.series["regret"][-1] if self.series else 0.0
+            regret = so_far + self.sign * (self.problem.optimum - value)
+            terms = self.bound.add(point.credited, point.beta, point.sd)
+            for name, term in {"regret": regret, **terms, "selected": float(len(point.credited))}.items():
+                self.series.setdefault(name, []).append(term)
+
+
+def run(problem: Problem, setting: Setting, progress: Progress | None = None) -> Record:
+    """GP-UCB with the selector of that name; the budget counts the initial design too."""
     if problem.optimum is None:
         raise InputError(f"the regret on {problem.name} cannot be told: its optimum is not known")
-    if budget <= DESIGN:
-        raise InputError(f"a budget of {budget} evaluations is too small: {DESIGN} are spent on the initial design")
-    D, sign = problem.dimension, 1.0 if problem.direction == "maximize" else -1.0
-    rng, noise = np.random.default_rng(seed), np.random.default_rng([seed, 1])
-    chosen = dict(options)
-    if method == "ucb-dropout" and problem.active is not None:
+    if setting.budget <= DESIGN:
+        given = f"a budget of {setting.budget} evaluations"
+        raise InputError(f"{given} is too small: {DESIGN} are spent on the initial design")
+    chosen = dict(setting.options)
+    if setting.method == "ucb-dropout" and problem.active is not None:
         chosen.setdefault("d", len(problem.active))
-    settings = {"samples": 1, "subset_batches": 1} if method == "ucb-mcts-vs" else chosen
-    selector = select.make(SELECTORS[method], D, **settings)
-    filler, history, owner = fill.make("best-k", 20), History(D), np.arange(D)
-    centre, spread = scale(problem)
-    bound = Bound(steepest(problem), spread, D)
-    low, high = problem.bounds.T
-    record = Record(problem.name, dict(variation), method, chosen, seed, budget)
-    series: dict[str, list[float]] = {
-        name: [] for name in ("regret", "gp_term", "unselected_term", "bound", "selected")
-    }
-    started, regret = time.perf_counter(), 0.0
-
-    def evaluate(z: Array, variables: Any) -> float:
-        value = problem.evaluate(low + (high - low) * z, noise)
-        history.add(z, sign * (value - centre) / spread)
-        selector.observe(variables, sign * (value - centre) / spread)
-        record.values.append(value)
-        record.trace.append(float(max(record.values) if sign > 0 else min(record.values)))
-        record.thinking.append(time.perf_counter() - started)
-        record.elapsed.append(record.thinking[-1])
-        if progress is not None:
-            progress()
-        return value
-
-    design = iter(latin_hypercube(DESIGN, D, np.random.default_rng([seed, 2])))
-    for variables, n in selector.initial(DESIGN, rng):
-        for z in itertools.islice(design, n):
-            evaluate(z, variables)
-    record.iterations.append({"variables": list(range(D)), "evaluations": len(history)})
-    selections = []
-    for _ in range(budget - len(history)):
-        M = selector.next(history, owner, rng)
-        theta = np.append(np.full(len(M), np.log(LENGTHSCALE * np.sqrt(len(M)))), [0.0, np.log(NOISE)])
-        posterior = Posterior.of(Joint("se"), theta, history.X[:, M], history.y)
-        beta = bound.beta(len(M))
-        surface = Surface(posterior, upper_confidence_bound(beta))
-        z_M = maximise(surface, history.X[history.best(3)][:, M], rng)
-        _, sd = posterior.predict(z_M[None])
-        (z,) = filler(1, history, owner, rng)
-        z[M] = z_M
-        value = evaluate(z, M)
-        regret += sign * (problem.optimum - value)
-        terms = {"regret": regret, **bound.add(M, beta, float(sd[0])), "selected": float(len(M))}
-        for name, term in terms.items():
-            series[name].append(term)
-        selections.append(M)
-        record.iterations.append({"variables": np.sort(M).tolist(), "evaluations": 1})
-    record.best, record.extra = record.trace[-1], series
-    record.optimizer_seconds = record.wall_seconds = record.thinking[-1]
-    if problem.active is not None:
-        record.recall = recall(selections, problem.active)
-    return record
+    options = {"samples": 1, "subset_batches": 1} if setting.method == "ucb-mcts-vs" else chosen
+    selector = select.make(SELECTORS[setting.method], problem.dimension, **options)
+    search = ConfidenceBoundSearch(problem, selector, setting.seed)
+    record = Record(replace(setting, options=chosen), extra=search.series)
+    follow(problem, search, record, progress)
+    return record.whole()

@@ -26,8 +26,7 @@ from typing import Any
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs import methods
-from mctsvs.lab.cases import REFERENCES, execute
+from mctsvs.lab import contenders
 from mctsvs.lab.store import Job, Store
 
 REPORT_EVERY = 0.5  # seconds between reports on a run
@@ -81,10 +80,9 @@ PARTS = {
 @functools.cache
 def load(method: str) -> None:
     """Import what a method needs before its first run, so that importing is not in its seconds."""
-    needs = REFERENCES[method][1] if method in REFERENCES else methods.find(method).needs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside the libraries
-        for part in (part for need in needs for part in PARTS.get(need, ())):
+        for part in (part for need in contenders.find(method).needs for part in PARTS.get(need, ())):
             with contextlib.suppress(ImportError):  # the run will say so
                 importlib.import_module(part)
 
@@ -103,10 +101,8 @@ def work(job: Job, store: Store, answer: Any) -> None:
             answer(event="progress", evaluations=evaluations)
 
     try:
-        problem = problems.make(job.problem, **job.variation)
-        record = execute(
-            job.case, problem, budget=job.budget, seed=job.seed, variation=job.variation, progress=progress
-        )
+        problem = problems.resolve(job.problem, **job.variation)
+        record = job.case.run(problem, budget=job.budget, seed=job.seed, variation=job.variation, progress=progress)
         store.save(job, record, problem.direction, problem.optimum)
     except InputError as error:
         answer(event="failed", error=str(error))

@@ -168,5 +168,4 @@ def nasbench101(match: re.Match[str], variation: Variation) -> Problem:
         noise=variation.noise,
         paper_options=dict(NAS_OPTIONS),
         generator=noise,
-        seconds=function.seconds,
     )

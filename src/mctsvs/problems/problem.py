@@ -49,8 +49,6 @@ class Problem:
     """Hyper-parameters that the paper sets for this family."""
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
     """Source of the noise where the caller gives none."""
-    seconds: Callable[[Array], float | None] | None = None
-    """What an evaluation would really take, for a problem that looks its values up; None: unknown."""
 
     @property
     def dimension(self) -> int:
@@ -75,7 +73,8 @@ class Problem:
 
     def cost(self, x: npt.ArrayLike) -> float | None:
         """Seconds that the evaluation at `x`, shape (D,), would take where it is not looked up; None: unknown."""
-        return None if self.seconds is None else self.seconds(self._point(x))
+        seconds = getattr(self.function, "seconds", None)
+        return None if seconds is None else seconds(self._point(x))
 
     def _point(self, x: npt.ArrayLike) -> Array:
         try:

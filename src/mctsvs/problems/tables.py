@@ -96,6 +96,7 @@ def table_problem(
     description: str,
     table: Table,
     variation: Variation,
+    *,
     direction: Literal["maximize", "minimize"] = "maximize",
     paper_options: Mapping[str, Any] = NAS_OPTIONS,
 ) -> Problem:
@@ -114,7 +115,6 @@ def table_problem(
         noise=variation.noise,
         paper_options=dict(paper_options),
         generator=noise,
-        seconds=table.seconds if table.columns.seconds is not None else None,
     )
 
 

@@ -25,13 +25,8 @@ FEWEST_BEST = 80  # points of a model of the best ones
 
 
 @dataclass(frozen=True)
-class BOOptions(Options):
-    """acquisition         log-ei (default), ei, ucb (the beta_t of Theorem 4.2), pi, thompson
-    acquisition_search  gradient (default): climb from the best of a pool, one point at a time, every chosen point
-                        entering the model as a bad one before the next is sought (constant liar);
-                        candidates: the paper's, the n best of `candidates` quasi-random points
-    kernel, prior       see `mctsvs.gp.model` and `mctsvs.gp.priors`
-    starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
+class ModelOptions(Options):
+    """kernel, prior       see `mctsvs.gp.model` and `mctsvs.gp.priors`
     fit_points          parameters are fitted to at most so many points (spread evenly over the ranks of their
                         values) in at most `fit_iterations` steps; predictions use all points. A subset's model
                         serves for a handful of points, so a perfect fit is not worth its price. They are fitted
@@ -43,12 +38,6 @@ class BOOptions(Options):
 
     kernel: str = option("matern52", among=KERNELS)
     prior: str = option("subspace", among=PRIORS)
-    acquisition: str = option("log-ei", among=ACQUISITIONS)
-    acquisition_search: str = option("gradient", among=SEARCHES)
-    candidates: int = 1024
-    starts: int = 1
-    pool: int = option(256, least=2)
-    climb: int = option(20, least=0)
     fit_points: int = 160
     fit_iterations: int = 7
     fit_growth: float = option(1.1, least=1.0)
@@ -67,6 +56,23 @@ class BOOptions(Options):
             constant_mean=self.constant_mean,
             thorough=self.thorough,
         )
+
+
+@dataclass(frozen=True)
+class BOOptions(ModelOptions):
+    """acquisition         log-ei (default), ei, ucb (the beta_t of Theorem 4.2), pi, thompson
+    acquisition_search  gradient (default): climb from the best of a pool, one point at a time, every chosen point
+                        entering the model as a bad one before the next is sought (constant liar);
+                        candidates: the paper's, the n best of `candidates` quasi-random points
+    starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
+    """
+
+    acquisition: str = option("log-ei", among=ACQUISITIONS)
+    acquisition_search: str = option("gradient", among=SEARCHES)
+    candidates: int = 1024
+    starts: int = 1
+    pool: int = option(256, least=2)
+    climb: int = option(20, least=0)
 
 
 class BayesianOptimisation(Saved):

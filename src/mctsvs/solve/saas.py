@@ -28,7 +28,8 @@ WEIGHTS = ("prior", "leave-one-out")
 
 @dataclass(frozen=True)
 class SparseMapOptions(EnsembleOptions):
-    """taus            global shrinkage: the smaller, the fewer variables matter
+    """kernel          matern52 or se
+    taus            global shrinkage: the smaller, the fewer variables matter
     weights         prior: of each member the density of its tau; leave-one-out: times that of the data
     fit_iterations  steps of a fit at most
     """

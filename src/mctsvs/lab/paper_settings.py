@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # what the paper sets for a method on a kind of problem (Appendix C), beside what it sets for all
-SETTINGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+BY_PROBLEM: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "cma-es": {  # its sigma in units of the box
         "Hartmann": {"sigma": 0.8},
         "Levy": {"sigma": 0.5},
@@ -21,9 +21,9 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def settings(method: str, problem: str) -> dict[str, Any]:
+def set_by_paper(method: str, problem: str) -> dict[str, Any]:
     """The paper's options of a method on a problem."""
-    for stem, options in SETTINGS.get(method, {}).items():
+    for stem, options in BY_PROBLEM.get(method, {}).items():
         if problem.startswith(stem):
             return dict(options)
     return {}

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mctsvs.common import Array
+from mctsvs.lab.cases import Case
 from mctsvs.lab.stats import Summary, summary
 from mctsvs.lab.store import Job, Store
 
 
-@dataclass(frozen=True)
-class Group:
+@dataclass(frozen=True, kw_only=True)
+class Runs:
     """Seeds as rows, evaluations as columns."""
 
     seeds: tuple[int, ...]
@@ -45,27 +46,24 @@ class Group:
             return summary([])
         return summary(self.best[:, evaluations - 1])
 
-    def paired(self, other: Group, evaluations: int | None = None) -> tuple[Array, Array]:
-        """Values of the seeds both have, in the same order."""
-        column = -1 if evaluations is None else evaluations - 1
+    def paired(self, other: Runs) -> tuple[Array, Array]:
+        """Final values of the seeds both have, in the same order."""
         shared = sorted(set(self.seeds) & set(other.seeds))
-        mine, theirs = (
-            np.array([g.best[g.seeds.index(seed), column] for seed in shared], dtype=np.float64) for g in (self, other)
-        )
+        mine, theirs = (np.array([runs.final[runs.seeds.index(seed)] for seed in shared]) for runs in (self, other))
         return mine, theirs
 
 
-def collect(jobs: Sequence[Job], store: Store) -> dict[tuple[str, str], Group]:
-    """(problem, label) -> group, in the order of the jobs; runs that are not there are left out."""
-    members: dict[tuple[str, str], list[Job]] = {}
+def collect(jobs: Sequence[Job], store: Store) -> dict[tuple[str, Case], Runs]:
+    """(problem, case) -> its runs, in the order of the jobs; those that are not there are left out."""
+    members: dict[tuple[str, Case], list[Job]] = {}
     for job in dict.fromkeys(jobs):
         if job in store:
-            members.setdefault((job.problem, job.case.label), []).append(job)
-    return {key: group(own, store) for key, own in members.items()}
+            members.setdefault((job.problem, job.case), []).append(job)
+    return {key: finished(own, store) for key, own in members.items()}
 
 
-def group(jobs: Sequence[Job], store: Store) -> Group:
-    """Finished runs that differ in their seeds only."""
+def finished(jobs: Sequence[Job], store: Store) -> Runs:
+    """The finished runs of jobs that differ in their seeds only."""
     jobs = sorted(jobs, key=lambda job: job.seed)
     stored = [store.load(job) for job in jobs]
 
@@ -73,7 +71,7 @@ def group(jobs: Sequence[Job], store: Store) -> Group:
         return np.array([run.series(name) for run in stored], dtype=np.float64)
 
     recall = [np.nan if run.record["recall"] is None else run.record["recall"] for run in stored]
-    return Group(
+    return Runs(
         seeds=tuple(job.seed for job in jobs),
         best=rows("trace"),
         thinking=rows("thinking"),

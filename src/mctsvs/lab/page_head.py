@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mctsvs.common import InputError
-from mctsvs.lab import cases
 from mctsvs.lab.comparison import markdown_table
-from mctsvs.lab.entries import ENTRIES
-from mctsvs.lab.entry import Entry
-from mctsvs.lab.settings import QUICK_ONLY
+from mctsvs.lab.entry import PaperEntry
 from mctsvs.problems import data
 
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
@@ -26,50 +24,59 @@ def write(path: Path, text: str) -> list[Path]:
     return [path]
 
 
-def head(entry: Entry, command: str, quick: bool, paper: bool, notes: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class Making:
+    """How a page was made."""
+
+    command: str
+    quick: bool = False
+    paper: bool = False  # with the paper's options
+    notes: Sequence[str] = ()
+    left_out: Sequence[str] = ()  # methods too slow for --quick
+
+
+def head(entry: PaperEntry, making: Making) -> str:
     """Title, where it comes from, how it was made, what was left out, the figure."""
-    seeds = f"seed{'s' * (len(entry.seeds) > 1)} {seed_list(entry.seeds)}"
-    fewer = {method: count for method, count in entry.fewer.items() if count < len(entry.seeds)}
-    budgets = {method: count for method, count in entry.budgets.items() if count < entry.budget}
-    slower = [
-        f"{method}: "
-        + " and ".join(
-            part
-            for part in (
-                f"{fewer[method]} seed{'s' * (fewer[method] > 1)}" if method in fewer else "",
-                f"{budgets[method]} evaluations" if method in budgets else "",
-            )
-            if part
-        )
-        for method in dict.fromkeys([*fewer, *budgets])
-        if any(cases.parse(case).method == method for p in entry.problems for case in entry.cases(p))
-    ]
-    if entry.measure == "regret":
-        setting = ""  # GP-UCB has none of these options
-    elif paper:
-        setting = ", with the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
-    else:
-        setting = (
-            ", with the library's defaults (C_p from the spread of the values, gradient search, 12 evaluations for "
-            "TuRBO on a subset)"
-        )
-    lines = [
-        f"# {entry.title}",
-        f"{entry.place}. `{command}`, {time.strftime('%Y-%m-%d')}."
-        + (f" {entry.budget} evaluations, {seeds}{setting}." if entry.panels else ""),
-    ]
-    if slower:
+    about, effort = entry.about, entry.effort
+    made = f"{about.place}. `{making.command}`, {time.strftime('%Y-%m-%d')}."
+    if entry.panels:
+        seeds = f"seed{'s' * (len(effort.seeds) > 1)} {seed_list(effort.seeds)}"
+        made += f" {effort.budget} evaluations, {seeds}{_options(entry, making.paper)}."
+    lines = [f"# {about.title}", made]
+    if slower := _slower(entry):
         lines.append(f"Slow methods got less: {'; '.join(slower)}.")
-    if quick:
+    if making.quick:
         lines.append("**Quick**: so few seeds and evaluations show that everything runs, and nothing else.")
-        whole = ENTRIES[entry.name]
-        had = {cases.parse(case).method for problem in whole.problems for case in whole.cases(problem)}
-        if left_out := [method for method, only in QUICK_ONLY.items() if method in had and entry.name != only]:
-            lines.append(f"Left out, too slow for this: {', '.join(left_out)}.")
-    lines.append(f"The paper: {entry.says}")
-    lines += [f"Note: {note}" for note in ([entry.note] if entry.note else []) + list(notes)]
-    lines.append(f"![{entry.title}]({entry.name}.png)")
+    if making.left_out:
+        lines.append(f"Left out, too slow for this: {', '.join(making.left_out)}.")
+    lines.append(f"The paper: {about.says}")
+    lines += [f"Note: {note}" for note in (about.note, *making.notes) if note]
+    lines.append(f"![{about.title}]({entry.name}.png)")
     return "\n\n".join(lines) + "\n\n"
+
+
+def _options(entry: PaperEntry, paper: bool) -> str:
+    if entry.measure is None or not entry.measure.with_options:
+        return ""
+    if paper:
+        return ", with the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
+    return (
+        ", with the library's defaults (C_p from the spread of the values, gradient search, 12 evaluations for "
+        "TuRBO on a subset)"
+    )
+
+
+def _slower(entry: PaperEntry) -> list[str]:
+    """What methods that are too slow for all of it got."""
+    effort = entry.effort
+    less: dict[str, list[str]] = {}
+    for method, count in effort.fewer.items():
+        if count < len(effort.seeds):
+            less.setdefault(method, []).append(f"{count} seed{'s' * (count > 1)}")
+    for method, count in effort.budgets.items():
+        if count < effort.budget:
+            less.setdefault(method, []).append(f"{count} evaluations")
+    return [f"{method}: {' and '.join(parts)}" for method, parts in less.items() if method in entry.methods]
 
 
 def seed_list(seeds: Sequence[int]) -> str:
@@ -86,7 +93,7 @@ def without_paths(note: str) -> str:
     return re.sub(r"'DATA'(, 'DATA')*( or 'DATA')?", "'DATA'", note)
 
 
-def index(folder: Path, entries: Mapping[str, Entry]) -> Path:
+def index(folder: Path, entries: Mapping[str, PaperEntry]) -> Path:
     """README.md of a folder of pages: rewritten between two marks, everything around them kept."""
     rows = []
     for name, entry in entries.items():
@@ -98,8 +105,8 @@ def index(folder: Path, entries: Mapping[str, Entry]) -> Path:
             rows.append(
                 [
                     f"[{name}]({name}.md)",
-                    entry.title,
-                    entry.place,
+                    entry.about.title,
+                    entry.about.place,
                     f"`{command[1]}`, {command[2]}" if command else "",
                     judged[1] if judged else "",
                 ]

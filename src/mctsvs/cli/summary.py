@@ -1,0 +1,47 @@
+"""What is printed of a run or a study: a few lines, each with its name in front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mctsvs.problems import Problem
+
+SHOWN = 12  # variables listed
+NOTABLE = 0.02  # those at least this important, relative to the most important one
+Rows = list[tuple[str, str]]
+
+
+def show(rows: Rows) -> None:
+    """Print them under each other."""
+    for name, text in rows:
+        print(f"{name:<16}{text}")
+
+
+def optimum(problem: Problem | None) -> str:
+    """Of a problem whose optimum is known, behind the best value."""
+    return "" if problem is None or problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
+
+
+def variables(problem: Problem | None, importance: Mapping[str, float], params: Mapping[str, Any], rest: str) -> Rows:
+    """The variables that were found to matter, and their values at the best point, or all of them if they are few.
+
+    `rest` says where the others are; {} in it is their number.
+    """
+    found = [name for name, score in importance.items() if score >= NOTABLE][:SHOWN]
+    rows: Rows = []
+    if found:
+        truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
+        marked = [f"{name}*" if name in truth else name for name in found]
+        rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
+    if params:
+        names: Sequence[str] = list(params)
+        shown = names if len(names) <= SHOWN else found or names[:SHOWN]
+        values = "  ".join(f"{name}={_short(params[name])}" for name in shown)
+        more = len(names) - len(shown)
+        rows.append(("best point", values + (rest.format(more) if more else "")))
+    return rows
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
