@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mctsvs.common import InputError, check_count
-from mctsvs.study.crews import Crew, Here, Hired
+from mctsvs.study.crews import Crew, Here, hire
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
 from mctsvs.study.flights import Flights
@@ -77,7 +77,7 @@ class RunOptions:
 
     def crew(self, f: Callable[[Any], Any]) -> Crew:
         if self.executor is not None:
-            return Hired(f, self.executor, self.workers)
+            return hire(f, self.executor, self.workers)
         if self.workers is not None or self.timeout is not None or self.asynchronous:
             return Processes(f, self.workers or 1, self.timeout)
         return Here(f)
