@@ -20,7 +20,7 @@ NEAR = 1.1  # times the least loss of a problem is near the best
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The losses of every method on every problem, shape (problems, methods, evaluations), smaller is better."""
+    """The losses of every method on every problem, (problems, methods, evaluations); infinite while all fail."""
 
     methods: tuple[str, ...]
     problems: tuple[str, ...]
@@ -32,8 +32,8 @@ class Contest:
         """From (problem, method) -> loss by evaluation, all equally long; only problems that every method has run."""
         names = dict.fromkeys(problem for problem, _ in loss)
         whole = [name for name in names if all((name, method) in loss for method in methods)]
-        table = np.array([[loss[name, method] for method in methods] for name in whole])
-        return Contest(tuple(methods), tuple(whole), table, known)
+        table = np.array([[loss[name, method] for method in methods] for name in whole], dtype=np.float64)
+        return Contest(tuple(methods), tuple(whole), np.where(np.isnan(table), np.inf, table), known)
 
     def among(self, problems: Sequence[str]) -> Contest:
         kept = [row for row, name in enumerate(self.problems) if name in problems]
@@ -44,7 +44,7 @@ class Contest:
         """(problems, methods, evaluations), 1 for the best; equal losses share the mean of their ranks."""
         from scipy.stats import rankdata
 
-        found: Array = rankdata(np.where(np.isnan(self.loss), np.inf, self.loss), axis=1)
+        found: Array = rankdata(self.loss, axis=1)
         return found
 
     def mean_ranks(self, evaluations: int) -> list[Summary]:
