@@ -38,7 +38,7 @@ def test_maximize_with_names_gets_dicts() -> None:
 def test_callback_and_failures() -> None:
     seen: list[int] = []
     result = mctsvs.minimize(
-        lambda x: None if x[0] > 0.5 else float(x.sum()),  # type: ignore[arg-type,return-value]
+        lambda x: None if x[0] > 0.5 else float(x.sum()),
         [(0, 1)] * 5,
         budget=40,
         callback=lambda opt, trial: seen.append(trial.number),

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mctsvs.common import InputError
-    from mctsvs.optimizer import Optimizer, Trial
+    from mctsvs.optimizer import Optimizer
     from mctsvs.result import Result, maximize, minimize
     from mctsvs.space import Categorical, Float, Integer, Space
     from mctsvs.study import Study, StudyError
+    from mctsvs.trial import Trial
 
 __version__ = "0.2.0"
 
@@ -36,10 +37,11 @@ __all__ = [
 
 _HOMES = {
     "mctsvs.common": ("InputError",),
-    "mctsvs.optimizer": ("Optimizer", "Trial"),
+    "mctsvs.optimizer": ("Optimizer",),
     "mctsvs.result": ("Result", "maximize", "minimize"),
     "mctsvs.space": ("Categorical", "Float", "Integer", "Space"),
     "mctsvs.study": ("Study", "StudyError"),
+    "mctsvs.trial": ("Trial",),
 }
 
 

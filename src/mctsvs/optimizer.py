@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import numbers
+import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any
 
@@ -14,56 +12,16 @@ import numpy as np
 
 from mctsvs import methods
 from mctsvs.common import Array, Indices, InputError, State, check_choice, check_count, check_seed
+from mctsvs.distinct import KnownPoints
 from mctsvs.engine import Engine, HistoryEngine, Observation, Pending
-from mctsvs.history import ELSEWHERE, History
+from mctsvs.history import History
 from mctsvs.space import Space
+from mctsvs.threads import one_blas_thread
 from mctsvs.tree import Node
+from mctsvs.trial import Trial, Trials, as_value
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
-
-
-@dataclass(eq=False)
-class Trial:
-    """A point to evaluate, or evaluated.
-
-    number      0, 1, 2, ... in the order they were asked for
-    x           the point as a vector, one entry per variable (a category as its index)
-    params      the same as a dict: name -> float, int or category
-    variables   positions of the variables the method moved to make this point
-    value       None until told; NaN if the evaluation failed
-    iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
-    source      "proposed" by the method, "enqueued" by the user, or "imported" with its value
-    message     why the evaluation failed, where that is known
-    ticket      number of the method's proposal; -1 for a point that is not the method's
-    """
-
-    number: int
-    unit: Array = field(repr=False)  # coordinates in the unit cube
-    variables: Indices = field(repr=False)
-    space: Space = field(repr=False)
-    value: float | None = None
-    iteration: int = 0
-    source: str = "proposed"
-    message: str = ""
-    ticket: int = ELSEWHERE
-
-    @property
-    def x(self) -> Array:
-        return self.space.decode(self.unit)
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return self.space.params(self.unit)
-
-    @property
-    def failed(self) -> bool:
-        return self.value is not None and math.isnan(self.value)
-
-    @property
-    def argument(self) -> Any:
-        """What an objective is called with: the dict for a space with names, else the vector."""
-        return self.params if self.space.named else self.x
 
 
 class Optimizer:
@@ -95,11 +53,10 @@ class Optimizer:
         self.space = Space.of(space)
         self.direction, self.method, self.options = check_choice("direction", direction, DIRECTIONS), method, options
         self.seed = check_seed(seed)
-        self.trials: list[Trial] = []
-        self._best: Trial | None = None
-        self._pending: dict[int, Trial] = {}
         self.queue: deque[Array] = deque()  # points of the user's, in the unit cube, to be asked for first
-        self._everything = np.arange(len(self.space))
+        self._all = Trials(direction)
+        self._known = KnownPoints(self.space, self.seed)
+        self._lock = threading.RLock()  # threads may share an optimizer
         self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
         self.budget: int | None = None
         if budget is not None:
@@ -110,43 +67,53 @@ class Optimizer:
 
         It may be said again, larger or smaller, and going on beyond it is fine.
         """
-        self.budget = check_count("budget", budget)
-        self._engine.plan(self.budget)
+        with self._lock:
+            self.budget = check_count("budget", budget)
+            self._engine.plan(self.budget)
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account."""
-        check_count("n", n)
-        asked: list[Trial] = []
-        while self.queue and len(asked) < n:
-            asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
-        if len(asked) < n:
-            pending = Pending.of(self.pending, self.space.n_coordinates)
-            for p in self._engine.propose(int(n) - len(asked), pending):
-                asked.append(self._new(self.space.snap(p.x), p.variables, iteration=p.iteration, ticket=p.ticket))
+        """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account.
+
+        No point is asked for twice. Of a space that has fewer than n points left, these; of one that has none,
+        `SpaceExhausted` is raised.
+        """
+        n = check_count("n", n)
+        with self._lock, one_blas_thread():
+            asked: list[Trial] = []
+            while self.queue and len(asked) < n:
+                asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
+            if len(asked) < n:
+                wanted = self._known.room(n - len(asked)) if not asked else int(min(n - len(asked), self._known.left))
+                pending = Pending.of(self.pending, self.space.n_coordinates)
+                for p in self._engine.propose(wanted, pending) if wanted else ():
+                    unit = self._known.fresh(self.space.snap(p.x), p.variables, len(self.trials))
+                    asked.append(self._new(unit, p.variables, iteration=p.iteration, ticket=p.ticket))
         return asked
+
+    @property
+    def _everything(self) -> Indices:
+        return np.arange(len(self.space))
 
     def _new(self, unit: Array, variables: Indices, **more: Any) -> Trial:
         unit.flags.writeable = False
-        trial = Trial(len(self.trials), unit, variables, self.space, **more)
-        self.trials.append(trial)
-        self._pending[trial.number] = trial
-        return trial
+        self._known.add(unit)
+        return self._all.add(Trial(len(self.trials), unit, variables, self.space, **more))
 
     def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
         """The value of a trial, given by itself or by its number. None, NaN and infinities: it failed.
 
         A failed evaluation is recorded, with `message` to say why, and avoided, never fitted.
         """
-        trial = self.waiting(trial)
-        trial.value = as_value(value)
-        trial.message = message
-        del self._pending[trial.number]
-        self._engine.absorb([self._observation(trial)])
-        self._rank(trial)
+        with self._lock, one_blas_thread():
+            trial = self.waiting(trial)
+            self._all.tell(trial, as_value(value), message)
+            self._engine.absorb([self._observation(trial)])
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Points to be asked for before the method's own: vectors, or dicts of name -> value."""
-        self.queue.extend([self.unit_of(point) for point in points])
+        units = [self.unit_of(point) for point in points]
+        with self._lock:
+            self.queue.extend(units)
 
     def add(self, point: Any, value: float | None, message: str = "") -> Trial:
         """An evaluation made elsewhere, such as in an earlier run: the method learns from it."""
@@ -154,8 +121,9 @@ class Optimizer:
 
     def insert(self, unit: Array, value: float, message: str = "") -> Trial:
         """The same at a point of the unit cube."""
-        trial = self._new(unit, self._everything, source="imported")
-        self.tell(trial, value, message)
+        with self._lock:
+            trial = self._new(unit, self._everything, source="imported")
+            self.tell(trial, value, message)
         return trial
 
     def unit_of(self, point: Any) -> Array:
@@ -173,56 +141,41 @@ class Optimizer:
         return self.space.encode(vector)
 
     def _observation(self, trial: Trial) -> Observation:
-        sign = 1.0 if self.direction == "maximize" else -1.0
-        assert trial.value is not None
-        return Observation(trial.unit, sign * trial.value, trial.variables, trial.ticket)
-
-    def _rank(self, trial: Trial) -> None:
-        if not trial.failed and (self._best is None or self._better(trial, self._best)):
-            self._best = trial
+        return Observation(trial.unit, self._all.score(trial), trial.variables, trial.ticket)
 
     def waiting(self, trial: Trial | int) -> Trial:
         """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
-        number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-            raise InputError(f"cannot tell {trial!r}: give a Trial from ask() or its number")
-        if not 0 <= number < len(self.trials):
-            known_numbers = f"0 to {len(self.trials) - 1}" if self.trials else "none"
-            raise InputError(f"trial {number} was never asked for: the numbers so far are {known_numbers}")
-        known = self.trials[int(number)]
-        if known.value is not None:
-            raise InputError(f"trial {number} was told already, with value {known.value!r}: a trial is told once")
-        if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
-            raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
-        return known
+        return self._all.waiting(trial)
 
-    def _better(self, one: Trial, other: Trial) -> bool:
-        a, b = float(one.value or 0.0), float(other.value or 0.0)
-        return a > b if self.direction == "maximize" else a < b
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials in the order they were asked for."""
+        return self._all.trials
 
     @property
     def best(self) -> Trial:
         """The best trial told so far (the earliest, if several are equal)."""
-        if self._best is None:
+        if self._all.best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
-        return self._best
+        return self._all.best
 
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
-        return self._best is not None
+        return self._all.best is not None
 
     @property
     def pending(self) -> list[Trial]:
         """Trials asked for and not yet told."""
-        return list(self._pending.values())
+        return list(self._all.pending.values())
 
     def importance(self) -> dict[str, float]:
         """Name -> score between 0 and 1, most important first; scores do not depend on the objective's scale.
 
         Computed when called, from all evaluations so far; see `mctsvs.gp.relevance` for what a score means.
         """
-        score = self._engine.importance()
+        with self._lock, one_blas_thread():
+            score = self._engine.importance()
         order = np.argsort(-score, kind="stable")
         names = self.space.names
         return {names[i]: float(score[i]) for i in order}
@@ -231,6 +184,12 @@ class Optimizer:
     def tree(self) -> Node | None:
         """The tree of variable groups (variables, value, visits, children), for methods that have one."""
         return self._engine.tree
+
+    def __repr__(self) -> str:
+        best = f", best {self.best.value:.6g}" if self.has_best else ""
+        return (
+            f"Optimizer({self.method}, {self.direction} {len(self.space)} variables, {len(self.trials)} trials{best})"
+        )
 
     def state(self) -> State:
         """Everything, as plain numbers, strings and arrays; `Optimizer.restore` goes on from it bit for bit."""
@@ -250,7 +209,7 @@ class Optimizer:
             "messages": [t.message for t in self.trials],
             "tickets": [t.ticket for t in self.trials],
             "queue": [unit.copy() for unit in self.queue],
-            "best": None if self._best is None else self._best.number,
+            "best": self.best.number if self.has_best else None,
             "engine": self._engine.state(),
         }
 
@@ -265,10 +224,11 @@ class Optimizer:
 
         `units` (n, D) are the points of the trials, read-only: where all were told in order, none is copied.
         """
-        self.trials.extend(trials)
-        self._pending.update((trial.number, trial) for trial in trials if trial.value is None)
+        for trial in trials:
+            self._all.add(trial)
+            self._known.add(trial.unit)
         for number in told:
-            self._rank(trials[number])
+            self._all.rank(trials[number])
         if isinstance(self._engine, HistoryEngine):
             rows = [number for number in told if not trials[number].failed]
             X = units[: len(rows)] if rows == list(range(len(rows))) else units[rows]
@@ -294,30 +254,10 @@ class Optimizer:
         for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):
             unit = np.array(unit)
             unit.flags.writeable = False
-            opt.trials.append(Trial(number, unit, np.array(variables), opt.space, value, *rest))
-            if value is None:
-                opt._pending[number] = opt.trials[-1]
+            opt._all.add(Trial(number, unit, np.array(variables), opt.space, value, *rest))
+            opt._known.add(unit)
         opt.queue.extend(np.array(unit) for unit in state["queue"])
         if state["best"] is not None:
-            opt._best = opt.trials[state["best"]]
+            opt._all.best = opt.trials[state["best"]]
         opt._engine.restore(state["engine"])
         return opt
-
-
-def as_value(value: Any) -> float:
-    """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
-    if value is None:
-        return math.nan
-    number = None
-    if not isinstance(value, str | bytes | bool | complex):
-        try:
-            array = np.asarray(value)
-            if array.size == 1 and array.dtype.kind in "iufO":
-                number = float(array.item())
-        except OverflowError:  # a whole number beyond all floats
-            return math.nan
-        except (TypeError, ValueError):
-            pass
-    if number is None:
-        raise InputError(f"the value {value!r} is not a number: tell a float, or None if the evaluation failed")
-    return number if math.isfinite(number) else math.nan

@@ -2,86 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import enum
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mctsvs import methods
-from mctsvs.common import Array, InputError
-from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.common import InputError, check_count
+from mctsvs.distinct import SpaceExhausted
+from mctsvs.optimizer import Optimizer
+from mctsvs.trial import Trial
+
+Objective = Callable[[Any], float | None]
+Callback = Callable[[Optimizer, Trial], object]
 
 
-@dataclass(frozen=True)
+class Status(enum.IntEnum):
+    """Why a run ended; `Result.status`."""
+
+    DONE = 0  # all evaluations of the budget
+    STOPPED = 1  # by the callback
+    INTERRUPTED = 2  # by Ctrl-C
+    FAILING = 3  # too many failures in a row
+    EXHAUSTED = 4  # no point is left
+    RAISED = 5  # the function raised
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What `minimize` and `maximize` return, named as in scipy."""
 
-    x: Array | dict[str, Any]  # best point: a dict for a space with names, else a vector
-    fun: float  # its value
-    trials: list[Trial] = field(repr=False)
-    importance: dict[str, float] = field(repr=False)  # name -> score, most important first
+    x: Any  # best point: a dict for a space with names, else a vector; None if no evaluation succeeded
+    fun: float  # its value; NaN if none succeeded
+    trials: list[Trial] = field(default_factory=list)
+    importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
+    status: Status = Status.DONE
     message: str = ""
 
     @property
+    def success(self) -> bool:
+        """Whether the run came to its end, and a value was found."""
+        return not math.isnan(self.fun) and self.status in (Status.DONE, Status.STOPPED, Status.EXHAUSTED)
+
+    @property
     def nfev(self) -> int:
-        return len(self.trials)
+        """Evaluations made."""
+        return sum(trial.value is not None for trial in self.trials)
+
+    def __repr__(self) -> str:
+        best = next((t.number + 1 for t in self.trials if t.value == self.fun), None)
+        found = "nothing succeeded" if best is None else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
+        matter = [name for name, score in self.importance.items() if score > 0.5]
+        more = "" if not matter else f", {_listed(matter)} {'matters' if len(matter) == 1 else 'matter'}"
+        return f"Result({found}{more}: {self.message})"
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    """x17, x203 and 4 others."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def minimize(
-    f: Callable[[Any], float],
+    f: Objective,
     space: Any,
     *,
     budget: int,
     seed: int | None = 0,
     method: str = methods.DEFAULT,
-    callback: Callable[[Optimizer, Trial], object] | None = None,
+    callback: Callback | None = None,
+    max_failures: int = 30,
     **options: Any,
 ) -> Result:
     """Minimise f with exactly `budget` evaluations.
 
     f gets the point as a vector, or as a dict if `space` is a dict. Returning None, NaN or an infinity marks the
-    evaluation as failed; an exception in f ends the run. `callback(optimizer, trial)` runs after each evaluation and
-    can keep what an exception would lose.
+    evaluation as failed.
+
+    callback      called as callback(optimizer, trial) after each evaluation; raising StopIteration, or returning True,
+                  ends the run
+    max_failures  so many failures in a row end the run, as in `Study.optimize`
+
+    Ctrl-C and too many failures give the result so far (`success`, `status`, `message`). An exception in f is raised
+    with the result so far as its attribute `result`; so is an error if no evaluation succeeded at all.
 
     >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
     >>> result.x, result.fun, result.importance
     """
-    return _run(f, space, "minimize", budget, seed, method, callback, options)
+    opt = _optimizer(space, "minimize", budget, seed=seed, method=method, **options)
+    return _run(opt, f, callback, max_failures)
 
 
 def maximize(
-    f: Callable[[Any], float],
+    f: Objective,
     space: Any,
     *,
     budget: int,
     seed: int | None = 0,
     method: str = methods.DEFAULT,
-    callback: Callable[[Optimizer, Trial], object] | None = None,
+    callback: Callback | None = None,
+    max_failures: int = 30,
     **options: Any,
 ) -> Result:
     """Maximise f with exactly `budget` evaluations; see `minimize`."""
-    return _run(f, space, "maximize", budget, seed, method, callback, options)
+    opt = _optimizer(space, "maximize", budget, seed=seed, method=method, **options)
+    return _run(opt, f, callback, max_failures)
 
 
-def _run(
-    f: Callable[[Any], float],
-    space: Any,
-    direction: str,
-    budget: int,
-    seed: int | None,
-    method: str,
-    callback: Callable[[Optimizer, Trial], object] | None,
-    options: Mapping[str, Any],
-) -> Result:
+ELSEWHERE = {  # what other libraries call it, or where it is
+    "workers": "evaluations in parallel are a study's: Study('run.db', space).optimize(f, budget, workers=...)",
+    "n_jobs": "evaluations in parallel are a study's: Study('run.db', space).optimize(f, budget, workers=...)",
+    "timeout": "a time limit is a study's: Study('run.db', space).optimize(f, budget, timeout=...)",
+    "x0": "first points are an optimizer's or a study's: enqueue([x0])",
+    "n_trials": "the number of evaluations is budget=",
+    "n_calls": "the number of evaluations is budget=",
+    "maxfun": "the number of evaluations is budget=",
+    "max_evals": "the number of evaluations is budget=",
+    "random_state": "the seed is seed=",
+    "bounds": "the bounds are the second argument",
+}
+
+
+def _optimizer(space: Any, direction: str, budget: int, **options: Any) -> Optimizer:
+    check_count("budget", budget)
+    for name in options:
+        if name in ELSEWHERE:
+            raise InputError(f"there is no argument {name!r} here: {ELSEWHERE[name]}")
+    return Optimizer(space, direction=direction, budget=budget, **options)
+
+
+def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: int) -> Result:
     if not callable(f):
-        raise InputError(f"the objective {f!r} is not a function: give something that can be called with a point")
-    opt = Optimizer(space, direction=direction, method=method, seed=seed, budget=budget, **options)
-    for _ in range(budget):
-        (trial,) = opt.ask()
-        opt.tell(trial, f(trial.argument))
-        if callback is not None:
-            callback(opt, trial)
-    if not opt.has_best:
-        raise InputError(f"all {budget} evaluations failed: the function returned no finite number")
-    failures = sum(trial.failed for trial in opt.trials)
-    message = f"{budget} evaluations" + (f", {failures} of them failed" if failures else "")
-    return Result(opt.best.argument, float(opt.best.value or 0.0), opt.trials, opt.importance(), message)
+        raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
+    check_count("max_failures", max_failures)
+    status, failures = Status.DONE, 0
+    assert opt.budget is not None
+    try:
+        for _ in range(opt.budget):
+            (trial,) = opt.ask()
+            opt.tell(trial, f(trial.argument))
+            failures = failures + 1 if trial.failed else 0
+            if callback is not None and _stops(callback, opt, trial):
+                status = Status.STOPPED
+                break
+            if failures == max_failures:
+                status = Status.FAILING
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    except SpaceExhausted:
+        status = Status.EXHAUSTED
+    except Exception as error:
+        error.result = _result(opt, Status.RAISED)  # type: ignore[attr-defined]
+        raise
+    result = _result(opt, status)
+    if math.isnan(result.fun) and status is not Status.INTERRUPTED:
+        failed = InputError(f"all {result.nfev} evaluations failed: the function returned no finite number")
+        failed.result = result  # type: ignore[attr-defined]
+        raise failed
+    return result
+
+
+def _stops(callback: Callback, opt: Optimizer, trial: Trial) -> bool:
+    try:
+        return callback(opt, trial) is True
+    except StopIteration:
+        return True
+
+
+def _result(opt: Optimizer, status: Status) -> Result:
+    told = [trial for trial in opt.trials if trial.value is not None]
+    failures = sum(trial.failed for trial in told)
+    parts = [f"{len(told)} evaluations" if len(told) == opt.budget else f"{len(told)} of {opt.budget} evaluations"]
+    parts += [f"{failures} of them failed"] * bool(failures)
+    parts += {
+        Status.STOPPED: ["stopped by the callback"],
+        Status.INTERRUPTED: ["stopped by Ctrl-C"],
+        Status.FAILING: ["the last ones all did"],
+        Status.EXHAUSTED: ["every point of the space has been evaluated"],
+        Status.RAISED: ["the function raised"],
+    }.get(status, [])
+    best = opt.best if opt.has_best else None
+    importance = opt.importance() if best is not None else {}
+    where, value = (None, math.nan) if best is None else (best.argument, best.value or 0.0)
+    return Result(where, value, opt.trials, importance, status, ", ".join(parts))

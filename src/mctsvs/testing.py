@@ -20,9 +20,10 @@ import numpy as np
 
 from mctsvs.common import Array, InputError
 from mctsvs.history import ELSEWHERE
-from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.optimizer import Optimizer
 from mctsvs.result import minimize
 from mctsvs.space import Categorical, Float, Integer
+from mctsvs.trial import Trial
 
 Options = Mapping[str, Any]
 Objective = Callable[[Array], float | None]

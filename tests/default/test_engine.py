@@ -44,13 +44,6 @@ def test_finds_the_variables_and_the_optimum(batch: int) -> None:
     assert opt.tree is not None
 
 
-def test_noise_is_noticed_and_all_variables_are_modelled() -> None:
-    rng = np.random.default_rng(0)
-    opt = search(lambda x: sparse(x) + 0.01 * rng.standard_normal(), 80, 30, 2)
-    assert isinstance(engine(opt).phase, OptimiseAll)
-    assert engine(opt).evidence.tests == 0
-
-
 def test_many_active_variables_are_modelled_together() -> None:
     opt = search(lambda x: -float(((x - 0.3) ** 2).sum()), 60, 40, 3)
     assert isinstance(engine(opt).phase, OptimiseAll)
@@ -138,7 +131,7 @@ def test_early_steps_beside_the_tests_move_all_variables_that_are_not_rejected()
     assert 0 < len(inside.found_model.variables) < moved[-1]
 
 
-@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_an_audit_catches_variables_that_act_only_together(seed: int) -> None:
     """Neither of two variables changes anything while the other is small: single tests must miss them."""
 
@@ -194,7 +187,7 @@ def test_failures_do_not_stop_it() -> None:
 
 
 def test_points_from_elsewhere_answer_questions() -> None:
-    """A run that begins with the evaluations of another one repeats no replicate, probe, test or audit of it."""
+    """A run that begins with the evaluations of another one repeats no probe, test or audit of it."""
     before = search(sparse, 100, 80, 1)
     assert isinstance(engine(before).phase, OptimiseFound)
     after = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=2)
@@ -235,8 +228,7 @@ def test_categories_are_not_repeated(method: str) -> None:
         (trial,) = opt.ask()
         points.append(trial.x.tobytes())
         opt.tell(trial, sum(trial.params[f"c{i}"] == "b" for i in (3, 14, 15, 26)) + 0.1 * (trial.params["c9"] == "c"))
-    replicates = 1 if method == "mcts-vs" else 0
-    assert len(points) - len(set(points)) == replicates
+    assert len(set(points)) == len(points)
 
 
 def test_tests_of_others_do_not_make_room_for_steps() -> None:
@@ -259,17 +251,36 @@ def test_tests_of_others_do_not_make_room_for_steps() -> None:
     assert sum(kind in (Kind.ALL, Kind.STEP, Kind.LOCAL) for kind in kinds) <= 2
 
 
-def test_a_late_replicate_leads_nowhere_back() -> None:
+def test_a_late_probe_leads_nowhere_back() -> None:
     opt = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=11)
     for _ in range(10):
         (trial,) = opt.ask()
         opt.tell(trial, sparse(trial.x))
-    (replicate,) = opt.ask()
-    assert engine(opt).open[replicate.ticket].kind is Kind.REPLICATE
-    opt.add(replicate.x, sparse(replicate.x) + 0.5)  # another worker saw noise
+    (probe,) = opt.ask()
+    assert engine(opt).open[probe.ticket].kind is Kind.PROBE
+    opt.add(opt.best.x, sparse(opt.best.x) + 0.5)  # another worker saw noise
     assert isinstance(engine(opt).phase, OptimiseAll)
-    opt.tell(replicate, sparse(replicate.x))
+    opt.tell(probe, sparse(probe.x))
     assert isinstance(engine(opt).phase, OptimiseAll)
+
+
+def test_noise_is_seen_by_the_probes() -> None:
+    """Every change of a noisy value looks like a variable that matters: soon all are modelled, no point is repeated."""
+    rng = np.random.default_rng(0)
+    opt = search(lambda x: sparse(x) + 0.01 * rng.standard_normal(), 100, 30, 1)
+    assert isinstance(engine(opt).phase, OptimiseAll)
+    assert engine(opt).evidence.tests <= 8
+    assert len({trial.unit.tobytes() for trial in opt.trials}) == 30
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 100])
+def test_every_seed_has_a_design_of_its_own(dimension: int) -> None:
+    space = [(0.0, 1.0)] * dimension
+    designs = [
+        tuple(trial.unit.tobytes() for trial in Optimizer(space, method="mcts-vs", seed=seed).ask(8))
+        for seed in range(20)
+    ]
+    assert len(set(designs)) == len({point for design in designs for point in design}) / 8 == 20
 
 
 def test_failed_audits_do_not_keep_it_from_new_epochs() -> None:

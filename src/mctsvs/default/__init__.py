@@ -4,9 +4,7 @@ A run goes through phases (`phases.py`), each of which can only lead to a later 
 
     Design          a few points spread over the cube; the best of them becomes the incumbent
       |
-    Replicate       the incumbent once more ------------------ another value: noise ----.
-      |                                                                                 |
-    Probe           fresh groups of variables are changed: how many matter? -- too many +
+    Probe           fresh groups of variables are changed: how many matter? -- too many .
       |                                                                                 |
     Tests           groups, until every variable is found or rejected ------- no end ---+
       |             now and then a step in the variables not rejected, or found         |

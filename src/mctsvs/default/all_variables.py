@@ -46,6 +46,7 @@ class AllModel(Saved):
         elif self.part is None or self.given or turn % const.PART_TURNS == 0:
             order = np.argsort(-(probability + 1e-3 * rng.random(len(probability))))
             whole = np.cumsum(np.bincount(self.owner)[order]) <= const.PART  # a category with all of its coordinates
+            whole[0] = True  # or alone, where it has more than that
             self.part = np.flatnonzero(np.isin(self.owner, order[whole]))
         self.given = among is not None
 

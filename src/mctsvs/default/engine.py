@@ -15,7 +15,7 @@ from mctsvs.default.ablation import Ablation
 from mctsvs.default.all_variables import AllModel
 from mctsvs.default.evidence import Evidence
 from mctsvs.default.found import FoundModel, View
-from mctsvs.default.phases import Design, Kind, OptimiseAll, Phase, Probe, Question, Replicate
+from mctsvs.default.phases import Design, Kind, OptimiseAll, Phase, Probe, Question
 from mctsvs.default.sparsity import ActiveCount
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
 from mctsvs.gp.categories import blocks_of, other_category
@@ -30,13 +30,12 @@ class FirstPoints:
     """
 
     dimension: int
-    seed: Indices  # of a generator of its own, so that the hypercube need not be saved
+    seed: int  # of a generator of its own, so that the hypercube need not be saved
     used: int = 0
 
     @cached_property
     def hypercube(self) -> Array:
-        rng = np.random.default_rng(np.asarray(self.seed, dtype=np.uint32))
-        return latin_hypercube(const.DESIGN_OF_ALL, self.dimension, rng)
+        return latin_hypercube(const.DESIGN_OF_ALL, self.dimension, np.random.default_rng(self.seed))
 
     def next(self, rng: np.random.Generator) -> Array:
         self.used += 1
@@ -71,7 +70,7 @@ class EvidenceSearch(HistoryEngine):
         order = rng.permutation(n)
         self.phase, self.open = Design(Probe(order)), {}
         self.evidence, self.count = Evidence(n), ActiveCount(n)
-        self.first_points = FirstPoints(self.dimension, order[:64])
+        self.first_points = FirstPoints(self.dimension, int(rng.integers(2**63)))
         self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, best=options.best)
 
     def plan(self, budget: int) -> None:
@@ -173,10 +172,6 @@ class EvidenceSearch(HistoryEngine):
         """A point of the design."""
         return Question(Kind.DESIGN, self.first_points.next(self.rng), self.everything, self.level)
 
-    def replicate(self) -> Question:
-        assert self.incumbent is not None
-        return Question(Kind.REPLICATE, self.incumbent.copy(), self.everything, self.level, self.incumbent)
-
     def change(self, group: Indices, kind: Kind) -> Question:
         """The incumbent with other values of the group, half of them anywhere, half pushed."""
         assert self.incumbent is not None
@@ -218,7 +213,7 @@ class EvidenceSearch(HistoryEngine):
 
     def importance(self) -> Array:
         """The probability that each variable matters; the relevance in a model where no tests could tell."""
-        untested = isinstance(self.phase, Design | Replicate | OptimiseAll)
+        untested = isinstance(self.phase, Design | OptimiseAll)
         return super().importance() if untested else self.evidence.probability.copy()
 
     @property

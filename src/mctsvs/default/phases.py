@@ -26,7 +26,6 @@ class Kind(Enum):
     """Of a question, in the order in which a run comes to ask them."""
 
     DESIGN = auto()  # what is it like there?
-    REPLICATE = auto()  # has the incumbent the same value again?
     PROBE = auto()  # does one of these variables, never changed before, matter?
     TEST = auto()  # does one of these variables matter?
     AUDIT = auto()  # do the rejected variables matter after all?
@@ -57,10 +56,6 @@ class Phase(Saved):
     def answer(self, search: EvidenceSearch, question: Question, observation: Observation) -> Phase:
         """The phase after the value of one of our points."""
         kind, y = question.kind, observation.y
-        if kind is Kind.REPLICATE:
-            # an incumbent that may fail is noise of another kind
-            noise = not np.isfinite(y) or search.differs(y, question.level)
-            return OptimiseAll() if noise or not search.options.tests else self.without_noise()
         if not np.isfinite(y):
             return self
         if kind is Kind.AUDIT and search.differs(y, question.level):
@@ -83,10 +78,7 @@ class Phase(Saved):
         if evidence.rejected[changed].all():  # or nothing changed at all
             if differs:
                 return OptimiseAll()
-            if len(changed) == 0 and search.evaluated > const.DESIGN:
-                after = self.without_noise()
-                return after if after is self or search.options.tests else OptimiseAll()
-            if search.audits < const.AUDITS and 2 * len(changed) > evidence.rejected.sum():
+            if len(changed) > 0 and search.audits < const.AUDITS and 2 * len(changed) > evidence.rejected.sum():
                 search.audits += 1
         elif not search.gives_up and evidence.would_test(changed):
             if not evidence.moved[changed].any():
@@ -95,10 +87,6 @@ class Phase(Saved):
             if isinstance(self, Tests):
                 evidence.learn_prior()
         return self
-
-    def without_noise(self) -> Phase:
-        """The phase after the incumbent has had the same value twice."""
-        return self.probe if isinstance(self, Design | Replicate) else self
 
     def settled(self, search: EvidenceSearch) -> Phase:
         """The phase after all that a value has told."""
@@ -123,27 +111,22 @@ class Design(Phase):
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
             return search.spread(), self
-        if search.count.limit >= const.FEWEST:
-            return Replicate(self.probe).next(search, waiting)
-        return OptimiseAll().next(search, waiting)
+        return self._after(search).next(search, waiting)
 
+    def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
+        after = super().elsewhere(search, observation)
+        return self._after(search) if after is self and search.evaluated > const.DESIGN else after
 
-@dataclass(frozen=True, eq=False)
-class Replicate(Phase):
-    """The incumbent once more: another value means noise. Until it comes, go on as if there were none."""
-
-    probe: Probe
-
-    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
-        if not search.waits_for(Kind.REPLICATE):
-            return search.replicate(), self
-        question, after = self.probe.next(search, waiting)
-        return question, Replicate(after) if isinstance(after, Probe) else after
+    def _after(self, search: EvidenceSearch) -> Phase:
+        return self.probe if search.options.tests and search.count.limit >= const.FEWEST else OptimiseAll()
 
 
 @dataclass(frozen=True, eq=False)
 class Probe(Phase):
-    """Groups of variables never changed before are changed: how many variables matter?"""
+    """Groups of variables never changed before are changed: how many variables matter?
+
+    With noise every change of values looks like a hit, so that all seem to matter and all are modelled: as they should.
+    """
 
     fresh: Indices  # variables not probed yet, in random order
 

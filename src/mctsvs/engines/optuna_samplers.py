@@ -19,8 +19,8 @@ import numpy as np
 from mctsvs.common import Array, Indices, State
 from mctsvs.engine import HistoryEngine, Pending, Proposal
 from mctsvs.engines.design import DesignOptions
-from mctsvs.engines.threads import one_thread
 from mctsvs.gp.values import standardise
+from mctsvs.threads import one_torch_thread
 
 
 @contextmanager
@@ -137,7 +137,7 @@ class OptunaGP(OptunaEngine):
         )
 
     def propose(self, n: int, pending: Pending) -> list[Proposal]:
-        with one_thread():
+        with one_torch_thread():
             return super().propose(n, pending)
 
     def _values(self) -> Array:

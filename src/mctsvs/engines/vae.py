@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.common import Array
-from mctsvs.engines.threads import one_thread
+from mctsvs.threads import one_torch_thread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +59,7 @@ def train(
     """The weights after so many steps of Adam on all points; those given are left as they are."""
     import torch
 
-    with one_thread():
+    with one_torch_thread():
         data = torch.tensor(X, dtype=torch.float32)
         centred = (data - 0.5) * SPREAD
         layers = [torch.tensor(w, requires_grad=True) for w in weights]

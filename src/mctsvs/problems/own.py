@@ -13,11 +13,12 @@ import numpy as np
 
 from mctsvs import plugins
 from mctsvs.common import Array, InputError, check_choice
-from mctsvs.optimizer import DIRECTIONS, as_value
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.problems.problem import Family, Problem, Variation
 from mctsvs.problems.space_file import SpaceFile
 from mctsvs.space import Variable
+from mctsvs.trial import as_value
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,6 +76,14 @@ class Scale:
         ends[:, logs] = np.log(bounds[:, logs] + np.array([-margin, margin]))
         return cls(bounds, ends, whole, logs, np.flatnonzero(log & whole), Grid.of(bounds, whole, step))
 
+    @property
+    def sizes(self) -> Array:
+        """(V,) how many values each variable has; infinite for a continuous one."""
+        low, high = self.bounds
+        sizes = np.where(self.whole, high - low + 1.0, np.inf)
+        sizes[self.grid.variables] = self.grid.bins
+        return sizes
+
     def decode(self, t: Array) -> Array:
         """x, as a new array; categories are left to the caller."""
         x: Array = 1.0 - t  # this form, unlike start + t * width, meets both ends exactly

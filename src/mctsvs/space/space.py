@@ -115,6 +115,34 @@ class Space:
         """(V, 2) the lowest and the highest value; of a category, its first and last index."""
         return self._scale.bounds.T
 
+    @cached_property
+    def sizes(self) -> Array:
+        """(V,) how many values each variable has; infinite for a continuous one."""
+        return self._scale.sizes
+
+    @property
+    def size(self) -> float:
+        """How many points there are; infinite where a variable is continuous."""
+        with np.errstate(over="ignore"):
+            return float(np.prod(self.sizes))
+
+    def values(self, v: int) -> Array:
+        """All values of a variable that has finitely many, in natural units."""
+        grid = self._scale.grid
+        (low, high), at = self.bounds[v], np.flatnonzero(grid.variables == v)
+        step = float(grid.step[at[0]]) if len(at) else 1.0
+        return np.asarray(np.minimum(low + step * np.arange(self.sizes[v]), high))
+
+    def other_value(self, v: int, value: float, reach: int, rng: np.random.Generator) -> float:
+        """Another value of such a variable, at most `reach` steps away; of a category, any other."""
+        values = self.values(v)
+        if len(values) == 1:
+            return value
+        at = int(np.abs(values - value).argmin())
+        near = values if v in self._choices else values[max(0, at - reach) : at + reach + 1]
+        others = near[near != values[at]]
+        return float(others[rng.integers(len(others))])
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
             return NotImplemented

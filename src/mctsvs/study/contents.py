@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from mctsvs.common import Array, Indices
-from mctsvs.optimizer import DIRECTIONS, Optimizer, Trial
+from mctsvs.optimizer import DIRECTIONS, Optimizer
 from mctsvs.space import Space
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, clear_errors, damaged
 from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
+from mctsvs.trial import Trial
 
 WITHOUT_POINT = Event._fields.index("variables")
 SOURCES = ("proposed", "enqueued")

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mctsvs.common import InputError
-from mctsvs.optimizer import as_value
 from mctsvs.study.text import as_text, printable, tidy
+from mctsvs.trial import as_value
 
 
 class Evaluation(NamedTuple):

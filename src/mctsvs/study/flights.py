@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import Protocol
 
-from mctsvs.optimizer import Trial
 from mctsvs.study.crews import LOOK, Crew, WorkerLost, too_late
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation, one_line
 from mctsvs.study.text import as_text, tidy
+from mctsvs.trial import Trial
 
 STRIKES = 3  # workers a trial may cost before it is a failed one
 LOST = ("KilledWorker", "WorkerCrashedError", "ActorDiedError", "NodeDiedError")  # in Dask and Ray, by name

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mctsvs.common import Array, InputError
-from mctsvs.optimizer import Optimizer, Trial
+from mctsvs.optimizer import Optimizer
 from mctsvs.study import codec
 from mctsvs.study.contents import Contents, optimizer, read
 from mctsvs.study.errors import LostError, StudyError
@@ -24,6 +24,7 @@ from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
 from mctsvs.study.lock import WriterLock
 from mctsvs.study.points import Row
+from mctsvs.trial import Trial
 
 LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
 
@@ -40,6 +41,7 @@ class Ledger:
         except BaseException:
             self.journal.close()
             raise
+        self.named = True  # a method from a file is imported only if the caller names that file
         self._optimizer: Optimizer | None = None
         self._stale = False  # the optimizer may have done what the journal does not have
         self._ended = ""  # why it cannot be changed any longer
@@ -75,6 +77,12 @@ class Ledger:
         return None if self._optimizer is None else self.optimizer
 
     def _revive(self, current: Contents) -> Optimizer:
+        if not self.named:
+            method = current.identity["method"]
+            raise StudyError(
+                f"the method of the study {str(self.path)!r} is the file {method!r}, which is not imported just "
+                f"because a study says so: name it with method="
+            )
         try:
             return optimizer(current)
         except InputError:  # such as a library that is not installed here

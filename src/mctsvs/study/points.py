@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mctsvs.common import Array, InputError
-from mctsvs.optimizer import Trial, as_value
 from mctsvs.space import Categorical, Integer, Space, Variable
+from mctsvs.trial import Trial, as_value
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mctsvs.common import InputError, check_count
-from mctsvs.optimizer import Optimizer, Trial, as_value
+from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import points
 from mctsvs.study.errors import StudyError
@@ -19,6 +19,7 @@ from mctsvs.study.identity import checked_path, open_ledger
 from mctsvs.study.run import RunOptions, run
 from mctsvs.study.text import as_text
 from mctsvs.tree import Node
+from mctsvs.trial import Trial, as_value
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -1,0 +1,94 @@
+"""No point twice: a proposal that is known already is moved to a point nearby that is not.
+
+Whole numbers, steps and categories make a space of few points, and a model's optimum falls on the same one again and
+again. Where all points are known, there is nothing left to ask for.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from mctsvs.common import Array, Indices, InputError
+from mctsvs.space import Space
+
+TRIES = 4  # of each reach, before the next
+REACHES = (1, 2, 4, 8)  # variables changed at once, and steps of their grid
+STEP = 0.02  # of a continuous variable, in widths of its range
+
+
+class SpaceExhausted(InputError):
+    """Every point of the space has been asked for."""
+
+
+class KnownPoints:
+    """The points asked for or told so far, of one space."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self.space, self.seed = space, seed
+        self._seen: set[int] = set()
+        self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when they were counted
+
+    def add(self, unit: Array) -> None:
+        self._seen.add(_key(unit))
+
+    def __contains__(self, unit: Array) -> bool:
+        return _key(unit) in self._seen
+
+    @property
+    def left(self) -> float:
+        """How many points are not known; infinite where a variable is continuous."""
+        return self.space.size - len(self._seen)
+
+    def room(self, wanted: int) -> int:
+        """How many of the points wanted there are, at least one."""
+        if self.left <= 0:
+            raise SpaceExhausted(
+                f"all {self.space.size:.0f} points of the space have been asked for: there is nothing left to try"
+            )
+        return int(min(wanted, self.left))
+
+    def fresh(self, unit: Array, variables: Indices, number: int) -> Array:
+        """The point, or one near it that is not known; `variables` are changed first, draws belong to `number`."""
+        if unit not in self:
+            return unit
+        rng = np.random.default_rng([self.seed, number])
+        for reach, among in itertools.product(REACHES, (variables, np.arange(len(self.space)))):
+            for _ in range(TRIES):
+                point = self._beside(unit, among, reach, rng)
+                if point not in self:
+                    return point
+        for _ in range(TRIES):
+            point = self.space.snap(rng.random(len(unit)))
+            if point not in self:
+                return point
+        return self._counted(rng)
+
+    def _beside(self, unit: Array, among: Indices, reach: int, rng: np.random.Generator) -> Array:
+        """A point that differs in at most `reach` of these variables, by at most so many steps each."""
+        space = self.space
+        changed = rng.choice(among, min(reach, len(among)), replace=False)
+        x, point = space.decode(unit), unit.copy()
+        continuous = changed[np.isinf(space.sizes[changed])]
+        columns = space.offsets[continuous]
+        point[columns] = np.clip(point[columns] + STEP * reach * rng.standard_normal(len(columns)), 0.0, 1.0)
+        for v in changed[np.isfinite(space.sizes[changed])]:
+            x[v] = space.other_value(int(v), x[v], reach, rng)
+            coordinates = slice(space.offsets[v], space.offsets[v + 1])
+            point[coordinates] = space.encode(x)[coordinates]
+        return point
+
+    def _counted(self, rng: np.random.Generator) -> Array:
+        """A point found by counting them all, which is done once."""
+        if self._rest is None:
+            every = itertools.product(*(self.space.values(v) for v in range(len(self.space))))
+            left = [point for point in self.space.encode(np.array(list(every))) if point not in self]
+            self._rest = [left[i] for i in rng.permutation(len(left))]
+        while (point := self._rest.pop()) in self:
+            pass
+        return point
+
+
+def _key(unit: Array) -> int:
+    return hash((unit + 0.0).tobytes())
