@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mctsvs.common import Array, Indices
 from mctsvs.history import History
 
-MOST_AVOIDED = 300  # points that failed or wait for their value
+MOST_AVOIDED = 200  # points that failed or wait for their value
 
 
 @dataclass(frozen=True)
