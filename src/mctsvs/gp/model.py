@@ -9,20 +9,31 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Array, Indices
-from mctsvs.gp.kernels import Joint, Kernel, joint_additive
+from mctsvs.gp.kernels import Joint, Kernel, Sum, joint_additive
 from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs, minimise
+from mctsvs.gp.trend import Cosines, Isotropic, Shared
 from mctsvs.gp.values import standardise
 from mctsvs.state import Saved
 
-KERNELS: dict[str, Kernel] = {
+STATIONARY: dict[str, Kernel] = {
     "matern52": Joint("matern52"),
     "se": Joint("se"),
     "joint-additive": joint_additive("se"),
 }
-LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
+COSINES = 5
+KERNELS: dict[str, Kernel] = {
+    **STATIONARY,
+    "se+iso": Sum(Joint("se"), Isotropic()),
+    "se+iso+cosines": Sum(Joint("se"), Isotropic(), Cosines(COSINES)),
+    "shared": Shared("se"),
+    "shared+iso": Sum(Shared("se"), Isotropic()),
+    "shared+cosines": Sum(Shared("se"), Cosines(COSINES)),
+    "shared+iso+cosines": Sum(Shared("se"), Isotropic(), Cosines(COSINES)),
+}
+LARGEST_FIT = 2000  # points of a model; of more, the half as many NEAREST to the best one enter, and those that follow
 NEAREST = 1000
 
 
@@ -51,6 +62,8 @@ class ModelSettings:
     iterations: int = 30
     constant_mean: bool = False
     thorough: bool = False  # every fit starts from the prior's mode and goes on until nothing is gained
+    restart: bool = False  # a fit starts from the prior's mode where that is better than the last parameters
+    most_points: int = LARGEST_FIT
 
 
 @dataclass
@@ -64,37 +77,55 @@ class Model(Saved):
     The posterior is not saved: `blocks`, the sizes of the steps in which its factor grew, make the same one again.
     """
 
-    saved: ClassVar[tuple[str, ...]] = ("settings", "theta", "pairs", "fitted", "blocks")
+    saved: ClassVar[tuple[str, ...]] = ("settings", "theta", "pairs", "fitted", "blocks", "rows", "seen")
 
     settings: ModelSettings = ModelSettings()
     theta: Array | None = None
     pairs: Pairs = field(default_factory=list)
     fitted: int = 0  # number of points at the last fit
     blocks: tuple[int, ...] = ()
+    rows: Indices | None = None  # of the points in the model, where these are not all
+    seen: int = 0  # points at the last update
     posterior: Posterior | None = None
 
     def update(self, X: Array, y: Array) -> Posterior:
         """Posterior given all data so far; X must start with the points of the last call."""
         n, s = len(X), self.settings
         values = standardise(y, winsorise=s.winsorise)
-        if n > LARGEST_FIT:
-            scale = 1.0 if self.theta is None else np.exp(-self.theta[: X.shape[1]])
-            rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
+        due = self.theta is None or s.refit.due(n, self.fitted)
+        if n > s.most_points:
+            rows = self._choose(X, values, anew=due)
             X, values = X[rows], values[rows]
-            self.forget(fit=False)
-        if self.theta is None or s.refit.due(n, self.fitted):
+        if due:
             self._fit(X, values)
-            self.forget()
-            self.fitted = n
+            self.posterior, self.blocks, self.fitted = None, (), n
         self.posterior = self._posterior(X, values)
         self.blocks = self.posterior.blocks
         return self.posterior
 
     def forget(self, *, fit: bool = True) -> None:
         """The next update may bring other points; with `fit`, parameters are fitted to them, from those known."""
-        self.posterior, self.blocks = None, ()
+        self.posterior, self.blocks, self.rows = None, (), None
         if fit:
             self.fitted = 0
+
+    def _choose(self, X: Array, values: Array, *, anew: bool) -> Indices:
+        """Rows of the points known before and those since; when these are too many, of the nearest to the best one."""
+        most = self.settings.most_points
+        if self.rows is not None:
+            self.rows = np.append(self.rows, np.arange(self.seen, len(X)))
+        if anew or self.rows is None or len(self.rows) > most:
+            self.forget(fit=False)
+            scale = 1.0 if self.theta is None else self._inverse_lengthscales(X.shape[1])
+            self.rows = nearest(X, X[np.argmax(values)], most // 2, scale=scale)
+        self.seen = len(X)
+        return self.rows
+
+    def _inverse_lengthscales(self, d: int) -> Array | float:
+        kernel = KERNELS[self.settings.kernel]
+        first = kernel.terms[0] if isinstance(kernel, Sum) else kernel
+        assert self.theta is not None
+        return 1.0 if isinstance(first, Shared) else np.exp(-self.theta[:d])
 
     def _posterior(self, X: Array, values: Array) -> Posterior:
         assert self.theta is not None
@@ -118,7 +149,9 @@ class Model(Saved):
         rows = spread_by_rank(values, s.fit_points)
         start = prior.start if self.theta is None or s.thorough else self.theta
         likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=s.constant_mean)
-        if s.thorough:
+        if s.restart:
+            start = min(prior.start, start, key=lambda theta: likelihood(theta)[0])
+        if s.thorough or s.restart:
             self.pairs = []
         self.theta = fit(likelihood, prior, start, self.pairs, iterations=s.iterations, careful=s.thorough)
 

@@ -10,11 +10,11 @@ import numpy as np
 from mctsvs.common import Array, Indices
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp.categories import Blocks, blocks_of, decide
-from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
+from mctsvs.gp.model import KERNELS, LARGEST_FIT, Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.propose import propose_greedily
-from mctsvs.gp.search import SurfaceLike, maximise, quasi_random
+from mctsvs.gp.search import SurfaceLike, crossovers, maximise, quasi_random
 from mctsvs.options import Options, option
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
@@ -22,6 +22,7 @@ from mctsvs.state import Saved
 ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
 FEWEST_BEST = 80  # points of a model of the best ones
+CROSSED = 8  # best points that crossovers are made of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class ModelOptions(Options):
                         values) in at most `fit_iterations` steps; predictions use all points. A subset's model
                         serves for a handful of points, so a perfect fit is not worth its price. They are fitted
                         again whenever there are `fit_growth` times as many points; `thorough` starts every fit
-                        from the prior's mode and ends it when nothing is gained.
+                        from the prior's mode and ends it when nothing is gained, `restart` where the mode is
+                        better than the last parameters.
+    most_points         of the model: of more, the half as many nearest to the best one, and those that follow
     constant_mean       values vary about an unknown constant, not about their mean
     winsorise           very bad values are pulled in
     """
@@ -42,6 +45,8 @@ class ModelOptions(Options):
     fit_iterations: int = 7
     fit_growth: float = option(1.1, least=1.0)
     thorough: bool = False
+    restart: bool = False
+    most_points: int = option(LARGEST_FIT, least=2)
     constant_mean: bool = False
     winsorise: bool = True
 
@@ -55,6 +60,8 @@ class ModelOptions(Options):
             iterations=self.fit_iterations,
             constant_mean=self.constant_mean,
             thorough=self.thorough,
+            restart=self.restart,
+            most_points=self.most_points,
         )
 
 
@@ -65,6 +72,7 @@ class BOOptions(ModelOptions):
                         entering the model as a bad one before the next is sought (constant liar);
                         candidates: the paper's, the n best of `candidates` quasi-random points
     starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
+    crossovers          points beside the pool, each made of two good ones
     """
 
     acquisition: str = option("log-ei", among=ACQUISITIONS)
@@ -73,6 +81,7 @@ class BOOptions(ModelOptions):
     starts: int = 1
     pool: int = option(256, least=2)
     climb: int = option(20, least=0)
+    crossovers: int = option(0, least=0)
 
 
 class BayesianOptimisation(Saved):
@@ -109,11 +118,14 @@ class BayesianOptimisation(Saved):
             points = quasi_random(o.candidates, subspace.dimension, rng)
             value = self._surface(posterior, best, subspace, rng)(points)
             return points[np.argsort(-value, kind="stable")[:n]]
-        incumbents, blocks = subspace.X[subspace.history.best(3)], self._categories(subspace)
+        best_points, blocks = subspace.X[subspace.history.best(CROSSED)], self._categories(subspace)
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
             surface = self._surface(posterior, best, subspace, rng)
-            point = maximise(surface, incumbents, rng, size=o.pool, starts=o.starts, iterations=o.climb)
+            beside = crossovers(o.crossovers, best_points, rng) if o.crossovers else None
+            point = maximise(
+                surface, best_points[:3], rng, size=o.pool, starts=o.starts, iterations=o.climb, beside=beside
+            )
             if blocks:
                 known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
                 point = decide(surface, point, blocks, known, rng)
@@ -134,7 +146,7 @@ class BayesianOptimisation(Saved):
         X, y = subspace.X, subspace.y
         if self.best_share == 1.0 or len(y) < 2 * subspace.dimension:
             return self.model.update(X, y)
-        count = max(FEWEST_BEST, int(self.best_share * len(y)))
+        count = min(max(FEWEST_BEST, int(self.best_share * len(y))), self.options.most_points)
         if count < len(y):  # other points than before may be the best
             due = len(y) >= self.options.fit_growth * self.known
             self.model.forget(fit=due)
