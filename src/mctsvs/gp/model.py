@@ -33,7 +33,7 @@ KERNELS: dict[str, Kernel] = {
     "shared+cosines": Sum(Shared("se"), Cosines(COSINES)),
     "shared+iso+cosines": Sum(Shared("se"), Isotropic(), Cosines(COSINES)),
 }
-LARGEST_FIT = 2000  # points of a model; of more, the half as many NEAREST to the best one enter, and those that follow
+LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
 
 
@@ -63,7 +63,6 @@ class ModelSettings:
     constant_mean: bool = False
     thorough: bool = False  # every fit starts from the prior's mode and goes on until nothing is gained
     restart: bool = False  # a fit starts from the prior's mode where that is better than the last parameters
-    most_points: int = LARGEST_FIT
 
 
 @dataclass
@@ -77,55 +76,39 @@ class Model(Saved):
     The posterior is not saved: `blocks`, the sizes of the steps in which its factor grew, make the same one again.
     """
 
-    saved: ClassVar[tuple[str, ...]] = ("settings", "theta", "pairs", "fitted", "blocks", "rows", "seen")
+    saved: ClassVar[tuple[str, ...]] = ("settings", "theta", "pairs", "fitted", "blocks")
 
     settings: ModelSettings = ModelSettings()
     theta: Array | None = None
     pairs: Pairs = field(default_factory=list)
     fitted: int = 0  # number of points at the last fit
     blocks: tuple[int, ...] = ()
-    rows: Indices | None = None  # of the points in the model, where these are not all
-    seen: int = 0  # points at the last update
     posterior: Posterior | None = None
 
     def update(self, X: Array, y: Array) -> Posterior:
         """Posterior given all data so far; X must start with the points of the last call."""
         n, s = len(X), self.settings
         values = standardise(y, winsorise=s.winsorise)
-        due = self.theta is None or s.refit.due(n, self.fitted)
-        if n > s.most_points:
-            rows = self._choose(X, values, anew=due)
+        if n > LARGEST_FIT:
+            kernel = KERNELS[s.kernel]
+            alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, Shared)
+            scale = 1.0 if alike or self.theta is None else np.exp(-self.theta[: X.shape[1]])
+            rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values = X[rows], values[rows]
-        if due:
+            self.forget(fit=False)
+        if self.theta is None or s.refit.due(n, self.fitted):
             self._fit(X, values)
-            self.posterior, self.blocks, self.fitted = None, (), n
+            self.forget()
+            self.fitted = n
         self.posterior = self._posterior(X, values)
         self.blocks = self.posterior.blocks
         return self.posterior
 
     def forget(self, *, fit: bool = True) -> None:
         """The next update may bring other points; with `fit`, parameters are fitted to them, from those known."""
-        self.posterior, self.blocks, self.rows = None, (), None
+        self.posterior, self.blocks = None, ()
         if fit:
             self.fitted = 0
-
-    def _choose(self, X: Array, values: Array, *, anew: bool) -> Indices:
-        """Rows of the points known before and those since; when these are too many, of the nearest to the best one."""
-        most = self.settings.most_points
-        if self.rows is not None:
-            self.rows = np.append(self.rows, np.arange(self.seen, len(X)))
-        if anew or self.rows is None or len(self.rows) > most:
-            self.forget(fit=False)
-            scale = 1.0 if self.theta is None else self._inverse_lengthscales(X.shape[1])
-            self.rows = nearest(X, X[np.argmax(values)], most // 2, scale=scale)
-        self.seen = len(X)
-        return self.rows
-
-    def _inverse_lengthscales(self, d: int) -> Array | float:
-        kernel = KERNELS[self.settings.kernel]
-        first = kernel.terms[0] if isinstance(kernel, Sum) else kernel
-        assert self.theta is not None
-        return 1.0 if isinstance(first, Shared) else np.exp(-self.theta[:d])
 
     def _posterior(self, X: Array, values: Array) -> Posterior:
         assert self.theta is not None

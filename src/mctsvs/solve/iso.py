@@ -11,7 +11,7 @@ from mctsvs.common import Array
 from mctsvs.gp.model import KERNELS
 from mctsvs.gp.priors import PRIORS
 from mctsvs.options import option
-from mctsvs.solve.bo import BayesianOptimisation, BOOptions
+from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
@@ -21,8 +21,8 @@ STEP = 0.02  # deviation of the step away from the best point that is taken in i
 
 @dataclass(frozen=True)
 class IsoOptions(BOOptions):
-    """best_share   once there are twice as many points as coordinates, every other point comes from a model of this
-    share of the points, the best; 1: never. The others are those of `bo` with other defaults
+    """best_share   once there are as many points as coordinates, every other one comes from a model of this share of
+                 the points, the best; 1: never. The other options are those of `bo` with other defaults
     """
 
     kernel: str = option("shared+iso+cosines", among=KERNELS)
@@ -31,14 +31,14 @@ class IsoOptions(BOOptions):
     fit_iterations: int = 25
     fit_growth: float = option(1.08, least=1.0)
     restart: bool = True
-    most_points: int = option(800, least=2)
+    most_points: int | None = option(250, least=2)
     constant_mean: bool = True
     winsorise: bool = False
     starts: int = 2
     pool: int = option(320, least=2)
     climb: int = option(40, least=0)
     crossovers: int = option(128, least=0)
-    best_share: float = option(0.3, above=0.0, most=1.0)
+    best_share: float = option(0.5, above=0.0, most=1.0)
 
 
 class IsotropicSearch(Saved):
@@ -58,14 +58,16 @@ class IsotropicSearch(Saved):
     def __init__(self, options: IsoOptions) -> None:
         self.options, self.turn = options, 0
         self.of_all = BayesianOptimisation(options)
-        self.of_best = BayesianOptimisation(options, best_share=options.best_share)
+        self.best = Best(options.best_share, fewest=30, enough=1.0)
+        self.of_best = BayesianOptimisation(options, best=self.best)
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         self.turn += 1
-        enough = self.options.best_share < 1.0 and len(subspace.history) >= 2 * subspace.dimension
-        model = self.of_best if enough and self.turn % 2 == 0 else self.of_all
+        n = len(subspace.history)
+        part = self.best.count(n, subspace.dimension) < n
+        model = self.of_best if part and self.turn % 2 == 0 else self.of_all
         points = model.propose(n, subspace, rng)
-        if len(subspace.history) == 0:
+        if n == 0:
             return points
         best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
         known = np.concatenate([subspace.X, subspace.avoid])
