@@ -89,7 +89,7 @@ def test_an_entry_without_its_data_says_so(
         (["compare", "Hartmann6_20", "--methods", "mcts-vs-bo[k=0]"], "k=0"),
         (["compare", "Hartmann6_20", "--seeds", "5-1"], "names no seed"),
         (["compare", "Hartmann6_20", "--seeds", "x"], "no list of seeds"),
-        (["compare", "Hartmann6_20", "--budget", "0"], "budget of 0"),
+        (["compare", "Hartmann6_20", "--budget", "0"], "budget=0 cannot be used"),
         (["compare", "Hartmann6_20", "--workers", "0"], "0 worker processes"),
         (["compare", "Hartmann6_20", "--set", "k=3"], "METHOD:NAME=VALUE"),
         (["compare", "Hartmann6_20", "--set", "turbo:k=3"], "not among the methods"),

@@ -177,7 +177,7 @@ def runs(pid: int) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mine.py:f"], "needs --space FILE"),
+        (["mine.py:f"], "(--space FILE)"),
         (["mine.py:f", "--space", "none.toml"], "there is no space file 'none.toml'"),
         (["mine.py", "--space", "space.toml"], "names no function"),
         (["mine.py:g", "--space", "space.toml"], "has no function 'g'"),

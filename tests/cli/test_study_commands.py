@@ -113,7 +113,7 @@ def test_a_stopped_run_says_how_to_go_on(number: signal.Signals, tmp_path: Path)
         (["--seed", "6"], "its seed is 5, not 6"),
         (["--shuffle"], "varied otherwise"),
         (["--json", "x.json"], "mctsvs export"),
-        (["--budget", "0"], "budget of 0"),
+        (["--budget", "0"], "budget=0 cannot be used"),
         (["--budget", "30", "--workers", "0"], "workers=0"),
         (["--budget", "30", "--dask", "nonsense://nowhere"], "cannot reach the Dask scheduler"),
     ],

@@ -369,15 +369,22 @@ class SumCross:
     """`Sum` to one data set."""
 
     def __init__(self, terms: list[Cross]) -> None:
-        self.terms = terms
+        self.first, *self.others = self.terms = terms
 
     def covariance(self, Z: Array) -> tuple[Array, list[Any]]:
-        first, *others = (term.covariance(Z) for term in self.terms)
-        return sum((K for K, _ in others), first[0]), [first[1], *(kept for _, kept in others)]
+        K, kept = self.first.covariance(Z)  # in a plain loop: a climb comes here for every step
+        every = [kept]
+        for term in self.others:
+            more, kept = term.covariance(Z)
+            K = K + more
+            every.append(kept)
+        return K, every
 
     def pull_back(self, Z: Array, kept: list[Any], C: Array) -> Array:
-        first, *others = (term.pull_back(Z, own, C) for term, own in zip(self.terms, kept, strict=True))
-        return sum(others, first)
+        gradient = self.first.pull_back(Z, kept[0], C)
+        for term, own in zip(self.others, kept[1:], strict=True):
+            gradient = gradient + term.pull_back(Z, own, C)
+        return gradient
 
     def variance(self, Z: Array) -> Array | float:
         return sum(term.variance(Z) for term in self.terms)

@@ -46,7 +46,7 @@ def minimise(
         longest = np.abs(step).max(initial=0.0)
         if longest == 0.0:
             break
-        step *= min(1.0, longest_step / longest)
+        step *= longest_step / max(longest, longest_step)
         length = 1.0
         while True:
             trial = np.clip(x + length * step, low, high)

@@ -84,7 +84,8 @@ def find_function(spec: str, file: SpaceFile | None = None) -> PythonFunction:
     space, direction = (getattr(function, name, getattr(beside, name, None)) for name in ("space", "direction"))
     if file is None and space is None:
         raise InputError(
-            f"the variables of {spec!r} are unknown: give a space file, or write space = [(low, high), ...] beside it"
+            f"the variables of {spec!r} are unknown: give a space file (--space FILE), or write "
+            f"space = [(low, high), ...] beside it"
         )
     file = file or SpaceFile.of(space)
     if file.direction is None and isinstance(direction, str):

@@ -171,6 +171,15 @@ class Ledger:
             if self._optimizer is not None and not (self._stale or self._ended) and self._thinking > 0.0:
                 self._store([], remember=True)
 
+    def save_if_possible(self) -> None:
+        """The same, but what keeps it from being stored keeps nobody from ending: it follows from the journal."""
+        try:
+            self.save()
+        except LostError:
+            raise
+        except StudyError:
+            self._thinking = 0.0
+
     def writing(self) -> contextlib.AbstractContextManager[Any]:
         """The mutex, for a change; in a child process it may be held by a thread that is not there."""
         self.check_writable()
@@ -231,7 +240,7 @@ class Ledger:
         with self.mutex:
             try:
                 if self.lock is not None and not self._ended:
-                    self.save()
+                    self.save_if_possible()
                     self._check_end()
             finally:
                 self._ended = f"the study {str(self.path)!r} is closed: open it again"

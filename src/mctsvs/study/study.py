@@ -247,7 +247,7 @@ class Study:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
-            self.save()
+            self._ledger.save_if_possible()
         if not self.has_best:
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
