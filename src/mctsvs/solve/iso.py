@@ -63,11 +63,10 @@ class IsotropicSearch(Saved):
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         self.turn += 1
-        n = len(subspace.history)
-        part = self.best.count(n, subspace.dimension) < n
-        model = self.of_best if part and self.turn % 2 == 0 else self.of_all
-        points = model.propose(n, subspace, rng)
-        if n == 0:
+        told = len(subspace.history)
+        part = self.best.count(told, subspace.dimension) < told
+        points = (self.of_best if part and self.turn % 2 == 0 else self.of_all).propose(n, subspace, rng)
+        if told == 0:
             return points
         best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
         known = np.concatenate([subspace.X, subspace.avoid])
