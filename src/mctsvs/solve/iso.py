@@ -69,8 +69,13 @@ class IsotropicSearch(Saved):
         if told == 0:
             return points
         best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
-        known = np.concatenate([subspace.X, subspace.avoid])
         for x in points:
-            if np.abs(known - x).max(axis=1).min() < SAME_POINT:
+            if _known(x, subspace.X) or _known(x, subspace.avoid):
                 x[free] = np.clip(best + STEP * rng.standard_normal(len(best)), 0.0, 1.0)[free]
         return points
+
+
+def _known(x: Array, points: Array) -> bool:
+    """Whether x (d,) is one of the points (n, d)."""
+    near = points[np.abs(points[:, 0] - x[0]) < SAME_POINT]  # one coordinate tells nearly all of them apart
+    return bool((np.abs(near - x) < SAME_POINT).all(axis=1).any())
