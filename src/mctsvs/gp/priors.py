@@ -57,7 +57,7 @@ def _rows(term: Kernel, d: int, joint: Array) -> list[Array]:
     if isinstance(term, Cosines):  # together they expect the spectrum of a squared-exponential function
         spectrum = np.exp(-0.5 * (SMOOTHNESS * np.pi * np.arange(1, term.M + 1)) ** 2)
         logarithms = np.log(np.maximum(spectrum / spectrum.sum(), 1e-3))
-        return [COSINES + [shift, 0.0, 0.0, 0.0] for shift in logarithms]
+        return [COSINES + np.array([shift, 0.0, 0.0, 0.0]) for shift in logarithms]
     lengthscale, outputscale = ADDITIVE if isinstance(term, Additive) else joint
     return [*[lengthscale] * (term.size(d) - 1), outputscale]
 

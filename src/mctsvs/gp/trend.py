@@ -82,7 +82,7 @@ class Isotropic:
         return IsotropicCross(theta, X)
 
     def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
-        raise InputError("a kernel with the isotropic term has no sample paths: use another acquisition than 'thompson'")
+        raise InputError("a kernel with the isotropic term has no sample paths: choose another acquisition function")
 
 
 def quadratic(U: Array) -> Array:

@@ -22,7 +22,7 @@ STEP = 0.02  # deviation of the step away from the best point that is taken in i
 @dataclass(frozen=True)
 class IsoOptions(BOOptions):
     """best_share   once there are as many points as coordinates, every other one comes from a model of this share of
-                 the points, the best; 1: never. The other options are those of `bo` with other defaults
+    the points, the best; 1: never. The other options are those of `bo` with other defaults
     """
 
     kernel: str = option("shared+iso+cosines", among=KERNELS)
