@@ -127,7 +127,8 @@ class IsotropicCross:
 
     def _slope(self, Z: Array) -> Array:
         """(m, d) dq/dz."""
-        return (8.0 * Z - 4.0) / np.sqrt(4.0 * Z.shape[1] / 45.0)
+        slope: Array = (8.0 * Z - 4.0) / np.sqrt(4.0 * Z.shape[1] / 45.0)
+        return slope
 
 
 class Cosines:
@@ -208,7 +209,8 @@ class CosinesCross:
         P = (C.astype(self.F.dtype) @ self.F).reshape(kept.shape)
         rates = np.pi * np.arange(1, self.M + 1, dtype=self.F.dtype)
         slopes = kept[:, :, 0] * P[:, :, 1] - kept[:, :, 1] * P[:, :, 0]
-        return np.einsum("m,imj->ij", rates, slopes).astype(np.float64)
+        gradient: Array = np.einsum("m,imj->ij", rates, slopes).astype(np.float64)
+        return gradient
 
     def variance(self, Z: Array) -> float:
         return self.total
