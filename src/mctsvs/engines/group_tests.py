@@ -27,6 +27,8 @@ GRID = 2.0**-30  # changes are rounded to it, so that a f + b in place of f chan
 LEAST_NOISE, MOST_NOISE = 2.0**-13, 0.9  # in units of the signal's deviation; where values repeat exactly there is none
 CERTAIN = 30.0  # largest worth of one test: a guess it speaks against must stay within reach of a move
 SURPRISE = 0.1  # predicted density of an outcome, as a share of the likelier one's, below which particles are moved too
+SILENT = 2.0 / 3.0  # of the first tests, the share expected to show noise alone
+NORMAL_MEDIAN = 0.6745  # of the absolute value of a standard normal variable
 EXCHANGES = 24  # after a resampling
 MOST_SWEPT = 500  # variables that Gibbs steps visit after a resampling
 LARGEST_TABLE = 20_000_000  # particles times variables
@@ -141,7 +143,7 @@ class Belief(Saved):
         worths = np.array(self.worth[: test + 1])
         particles.resample(rng)
         particles.sweep(member, worths, float(np.log(self.prior / (1.0 - self.prior))), rng)
-        acted = [group for group, w in zip(self.groups[: test + 1], self.worth, strict=False) if w > 0 < len(group) - 1]
+        acted = [self.groups[t] for t in np.flatnonzero(worths > 0.0) if len(self.groups[t]) > 1]
         for _ in range(EXCHANGES if acted else 0):
             particles.exchange(member, worths, acted[rng.integers(len(acted))], rng)
 
@@ -169,6 +171,30 @@ class Belief(Saved):
                 best, chosen[i] = float(gains[i]), step > 0
                 hits = hits + np.int16(step) * active[i]
         return np.sort(candidates[chosen])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large changes are: their centre (what the noise has added to the fixed point's value) and two deviations."""
+
+    centre: float
+    signal: float
+    noise: float
+
+    @staticmethod
+    def of(changes: Array) -> Scale:
+        """From first tests of which at least two thirds move no active variable.
+
+        The smallest two thirds alone would make the noise too small, being chosen for their size, and then every
+        larger piece of noise is taken for signal. The median deviation errs to the other side.
+        """
+        centre = float(np.median(np.append(changes, 0.0)))  # the fixed point itself does not differ from itself
+        distance = np.sort(np.abs(changes - centre))
+        signal = float(np.sqrt(np.mean(distance[int(SILENT * len(distance)) :] ** 2)))
+        return Scale(centre, signal or 1.0, float(np.median(distance)) / NORMAL_MEDIAN)
+
+    def standard(self, change: float) -> float:
+        return float(change - self.centre) / self.signal
 
 
 def information(rates: Array, noise: float) -> Array:

@@ -4,12 +4,13 @@
 High-Dimensional Bayesian Optimization with Group Testing", 2025.
 
 Tests: the default point is the centre. A test moves the variables of a group to an edge each, and the change of the
-value tells whether one of them is active (`group_tests`). The first 3 sqrt(V) tests, of groups that share no variable, say
-how large changes are: at most sqrt(V) variables are expected to be active, so at least two thirds of these groups show
+value tells whether one of them is active (`group_tests`). The first 3 sqrt(V) tests, of groups that share no variable,
+say how large changes are: at most sqrt(V) variables are expected to be active, so two thirds of these groups show
 noise alone, and the others the signal. Then each group is the one of largest mutual information, until every
 variable is almost surely active or not.
 
-Search: one Gaussian process of all variables, the active ones under a prior of short lengthscales, the others of long ones.
+Search: one Gaussian process of all variables, under priors of short lengthscales for the active ones and of long
+lengthscales for the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal
-from mctsvs.engines.group_tests import Belief
+from mctsvs.engines.group_tests import Belief, Scale
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
 from mctsvs.gp.categories import blocks_of, decide, other_category
 from mctsvs.gp.likelihood import Likelihood
@@ -34,7 +35,6 @@ from mctsvs.gp.search import maximise
 from mctsvs.options import Options, option
 
 BINS = 3  # times sqrt(V), groups of the first tests
-SILENT = 2.0 / 3.0  # of these, the share expected to show noise alone
 TESTED = 0.5  # of a known budget, may go into tests
 DECIDED = 0.5  # probability from which a variable counts as active when the tests end
 SETTINGS = ModelSettings(refit=Refit(1.1, after=50), fit_points=300, iterations=20)
@@ -58,8 +58,9 @@ class GTBOOptions(Options):
 
 
 def two_blocks(d: int, active: Indices) -> Prior:
-    """Lengthscales ~ LogNormal(0, 1) of the active coordinates, LogNormal(3, 1) of the others: densities over lengthscales,
-    whose modes are those in log space of mu - 1.
+    """Lengthscales ~ LogNormal(0, 1) of the active coordinates, LogNormal(3, 1) of the others.
+
+    These are densities over lengthscales: in log space the mean is mu - 1.
     """
     mean = np.full(d, LONG - 1.0)
     mean[active] = SHORT - 1.0
@@ -88,7 +89,7 @@ class GTBO(HistoryEngine):
 
     options_type: ClassVar[type[GTBOOptions]] = GTBOOptions
     options: GTBOOptions
-    saved = ("budget", "default", "level", "bins", "open", "answered", "failed", "signal", "belief", "model")
+    saved = ("budget", "default", "level", "bins", "open", "answered", "failed", "scale", "belief", "model")
     budget: int | None = None
     default: Array  # the point that groups are moved from; as evaluated, once it is
     level: float | None = None  # its value
@@ -96,7 +97,7 @@ class GTBO(HistoryEngine):
     open: dict[int, Indices]  # the group by ticket, of tests of this default; empty for the default itself
     answered: list[int]  # rows of the history that are tests of this default, in the order of their values
     failed: int = 0  # tests
-    signal: float = 1.0  # deviation of changes that an active variable makes
+    scale: Scale | None = None  # of changes, once there were tests enough
     belief: Belief
     model: TwoBlockModel | None = None  # once the tests have ended
 
@@ -198,12 +199,12 @@ class GTBO(HistoryEngine):
     def _take_in(self, changes: Array) -> None:
         """Tests that the belief has not seen; before the first, how large changes are is told from those there are."""
         known = len(self.belief.groups)
-        if not known:
-            self.signal, noise = deviations(changes)
-            self.belief.expect(noise / self.signal)
+        if self.scale is None:
+            self.scale = Scale.of(changes)
+            self.belief.expect(self.scale.noise / self.scale.signal)
         for row, change in zip(self.answered[known:], changes[known:], strict=True):
             moved = np.abs(self.history.X[row] - self.default) > 1e-9  # not an integer that was rounded back
-            self.belief.add(np.unique(self.owner[moved]), float(change) / self.signal)
+            self.belief.add(np.unique(self.owner[moved]), self.scale.standard(change))
 
     def _search(self, model: TwoBlockModel, n: int, waiting: Array) -> Array:
         """(n, D) points of largest log EI over the best expected value among those evaluated."""
@@ -229,11 +230,3 @@ class GTBO(HistoryEngine):
     def importance(self) -> Array:
         """The probability that each variable is active, once tests have told something."""
         return self.belief.probability if self.belief.groups else super().importance()
-
-
-def deviations(changes: Array) -> tuple[float, float]:
-    """Of the signal and of the noise, told from the changes of groups of which at most a third are active."""
-    squares = np.sort(changes**2)
-    silent = int(SILENT * len(squares))
-    signal, noise = np.sqrt(squares[silent:].mean()), np.sqrt(squares[:silent].mean()) if silent else 0.0
-    return (float(signal), float(noise)) if signal > 0.0 else (1.0, 0.0)
