@@ -133,6 +133,12 @@ METHODS: Mapping[str, Method] = _table(
     ),
     Method("baxus", "a sparse embedding that grows", "Papenmeier et al., NeurIPS 2022", engine="engines.baxus:BAxUS"),
     Method(
+        "gtbo",
+        "active variables found by group tests around the centre, then one model that knows them",
+        "Hellsten et al., arXiv 2310.03515, 2023",
+        engine="engines.gtbo:GTBO",
+    ),
+    Method(
         "optuna-tpe",
         "Optuna's multivariate tree-structured Parzen estimator",
         "Akiba et al., KDD 2019",
