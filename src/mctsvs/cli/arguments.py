@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
+from mctsvs.common import closest
+from mctsvs.study.text import printable
+
 
 class Parser(argparse.ArgumentParser):
-    """Errors as one sentence."""
+    """Errors as one sentence, with what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            known = [word.strip("'") for word in choice[2].split(", ")]
+            message = f"unknown word {choice[1]!r}: {_meant(choice[1], known)} the choice is {', '.join(known)}"
+        self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """All are to be known, and each command knows its own."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(self._unknown(unknown))
+        return found, unknown
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        if not options:
+            return f"{words[0]!r} is one argument too many"
+        return f"unknown option {options[0]}: {_meant(options[0], self._option_string_actions)}".rstrip(" :")
+
+
+def _meant(word: str, known: Sequence[str] | dict[str, Any]) -> str:
+    meant = closest(word, known)
+    return "" if meant is None else f"did you mean {meant}?"
 
 
 def whole(text: str) -> int:

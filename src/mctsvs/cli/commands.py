@@ -19,8 +19,9 @@ from mctsvs.cli.arguments import Parser, add_data, add_variation, show, whole
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError, check_count
 from mctsvs.lab.cases import literal
-from mctsvs.lab.run import Interrupted, Record, paper_options, run
+from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
 from mctsvs.problems import data
+from mctsvs.study.text import printable
 
 
 def parser() -> argparse.ArgumentParser:
@@ -95,6 +96,8 @@ def run_problem(arguments: argparse.Namespace) -> int:
     check_count("budget", arguments.budget)
     methods.find(arguments.method)
     study.check_run_arguments(arguments)
+    if arguments.paper:
+        _check_paper(arguments.method, problem)
     if arguments.study is not None:
         if arguments.json is not None:
             raise InputError("--json does not go with --study: the study holds everything, see mctsvs export")
@@ -102,11 +105,18 @@ def run_problem(arguments: argparse.Namespace) -> int:
         return study.run(arguments, problem, chosen, variation)
     if arguments.json is not None:
         _check_file(arguments.json)
-    record = _run(arguments, problem, variation)
+    record, ended = _run(arguments, problem, variation)
     summarise(problem, record)
     if arguments.json is not None:
         record.save(arguments.json)
-    return _report(record)
+    return _report(record, ended)
+
+
+def _check_paper(method: str, problem: problems.Problem) -> None:
+    if paper_options(method, problem, {}, faithful=True) == paper_options(method, problem, {}):
+        raise InputError(
+            f"--paper changes nothing for {method!r}: the paper sets nothing for it; its method is --method mcts-vs-bo"
+        )
 
 
 def _check_file(path: Path) -> None:
@@ -118,12 +128,15 @@ def _check_file(path: Path) -> None:
         raise InputError(f"cannot write {str(path)!r}: it is a folder, give the name of a file in it")
 
 
-def _run(arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]) -> Record:
-    """The whole run, or what there is of it after Ctrl-C."""
+def _run(
+    arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]
+) -> tuple[Record, Ended | None]:
+    """The whole run, or what there is of it after Ctrl-C or where it ended early, and why it did."""
+    check_count("max_failures", arguments.max_failures)
     label = f"{arguments.method} on {problem.name:.40}"
     try:
         with bar(label, arguments.budget, quiet=arguments.quiet) as advance, study.polite_end():
-            return run(
+            record = run(
                 problem,
                 arguments.method,
                 budget=arguments.budget,
@@ -132,22 +145,29 @@ def _run(arguments: argparse.Namespace, problem: problems.Problem, variation: di
                 variation=variation,
                 faithful=arguments.paper,
                 progress=advance,
+                max_failures=arguments.max_failures,
             )
     except Interrupted as stopped:
-        return stopped.record
+        return stopped.record, None
+    except Ended as early:
+        return early.record, early
+    return record, None
 
 
-def _report(record: Record) -> int:
+def _report(record: Record, ended: Ended | None) -> int:
     """Say what went wrong, if anything did; the exit code."""
     budget = record.setting.budget
     if record.interrupted:
         print(f"mctsvs: stopped after {len(record.trace)} of {budget} evaluations", file=sys.stderr)
         return 130
-    if math.isnan(record.best):
+    nothing = math.isnan(record.best)
+    if ended is not None:
+        print(f"mctsvs: {printable(str(ended))}", file=sys.stderr)
+        return 1 if nothing else 2 * ended.failing
+    if nothing:
         first = f"; the first said: {record.failures[0]['message']}" if record.failures else ""
-        print(f"mctsvs: all {budget} evaluations failed{first}", file=sys.stderr)
-        return 1
-    return 0
+        print(printable(f"mctsvs: all {budget} evaluations failed{first}"), file=sys.stderr)
+    return int(nothing)
 
 
 def summarise(problem: problems.Problem, record: Record) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import os
 import shlex
 import signal
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, NoneType
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,23 @@ from mctsvs.cli import summary
 from mctsvs.cli.arguments import add_data
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError
+from mctsvs.distinct import SpaceExhausted
 from mctsvs.problems import data
 from mctsvs.space import Categorical, Space
 from mctsvs.study import Study, StudyError
+from mctsvs.study.text import printable
 
 VARIATION = ("shuffle", "shift", "noise", "seed")  # what a problem can be made with
+NOTED: Mapping[str, tuple[type, ...]] = {  # what the note of a command holds
+    "problem": (str, NoneType),
+    "variation": (dict,),
+    "budget": (int,),
+    "workers": (int, NoneType),
+    "timeout": (int, float, NoneType),
+    "asynchronous": (bool,),
+    "dask": (str, NoneType),
+    "ray": (str, NoneType),
+}
 
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
@@ -123,7 +136,7 @@ def run(
         seed=arguments.seed,
         **options,
     ) as study:
-        before = study.notes.get("command")
+        before = _note(study)
         if before is not None and (before["problem"], before["variation"]) != (named, dict(variation)):
             was = before["problem"] or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
@@ -149,46 +162,80 @@ def resume(arguments: argparse.Namespace) -> int:
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
     _look_in(arguments.data)
     with Study(arguments.study) as study:
-        note = study.notes.get("command")
+        note = _note(study)
         if note is None or note["problem"] is None:
             raise StudyError(
                 f"the study {str(study.path)!r} does not name its objective: repeat the command or the program that "
                 f"began it"
             )
         problem = _problem(study, note)
-        elsewhere = arguments.dask is not None or arguments.ray is not None or arguments.workers is not None
         for name in ("budget", "timeout"):
             if getattr(arguments, name) is None:
                 setattr(arguments, name, note[name])
-        if not elsewhere:
-            for name in ("dask", "ray"):
-                # a cluster sends code to whoever connects to it, so an address in a file is not followed unasked
-                if note[name]:
-                    raise StudyError(
-                        f"the study {str(study.path)!r} was run on the cluster {note[name]}: if you trust it add "
-                        f"--{name} {shlex.quote(str(note[name]))}, or --workers N to go on here"
-                    )
-            arguments.workers, arguments.ray = note["workers"], note["ray"]
+        if arguments.dask is None and arguments.ray is None and arguments.workers is None:
+            _check_wishes(study, note)
+            arguments.workers = note["workers"]
             arguments.asynchronous |= note["asynchronous"]
         study.note("command", {**note, "budget": arguments.budget})
         again = _resuming(study, arguments)
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
 
+def _check_wishes(study: Study, note: Mapping[str, Any]) -> None:
+    """A file may come from anybody, so what it wants beyond this machine is only done when said again.
+
+    A cluster sends code to whoever connects to it, and more processes than cores can bring a machine to a halt.
+    """
+    before = {name: _words(name, note[name]) for name in ("dask", "ray") if note[name] is not None}
+    if not before and (note["workers"] or 0) > (os.cpu_count() or 1):
+        before = {"workers": _words("workers", note["workers"])}
+    for words in before.values():
+        raise StudyError(
+            f"the study {str(study.path)!r} was run with {words}: to go on so add that, if you trust the file; "
+            f"--workers N goes on with N processes here"
+        )
+
+
+def _words(name: str, value: Any) -> str:
+    """An option as it is typed."""
+    return f"--{name} {shlex.quote(str(value))}" if value != "" else f"--{name}"
+
+
 def _resuming(study: Study, arguments: argparse.Namespace) -> str:
     """The command that goes on."""
-    cluster = [
-        f"--{name} {shlex.quote(getattr(arguments, name))}" for name in ("dask", "ray") if getattr(arguments, name)
-    ]
-    return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *cluster])
+    given = {name: getattr(arguments, name) for name in ("dask", "ray")}
+    given["workers"] = arguments.workers if (arguments.workers or 0) > (os.cpu_count() or 1) else None
+    words = [_words(name, value) for name, value in given.items() if value is not None]
+    return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *words])
+
+
+def _note(study: Study) -> dict[str, Any] | None:
+    """What `run` has written about itself, if it is such a study; its words are data of whoever made the file."""
+    note = study.notes.get("command")
+    if note is None:
+        return None
+    try:
+        well = isinstance(note, dict) and all(_fits(note[name], kinds) for name, kinds in NOTED.items())
+    except KeyError:
+        well = False
+    if not well or any(note[name] is not None and not note[name] > 0 for name in ("budget", "workers", "timeout")):
+        raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it")
+    return dict(note)
+
+
+def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _problem(study: Study, note: Mapping[str, Any]) -> problems.Problem:
-    """The problem that the study names; its words are data of whoever made the file."""
+    """The problem that the study names."""
     try:
-        return problems.make(note["problem"], **{name: note["variation"][name] for name in VARIATION})
+        problem = problems.make(note["problem"], **{name: note["variation"][name] for name in VARIATION})
     except (TypeError, KeyError):
         raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it") from None
+    if problem.space != study.space:
+        raise StudyError(f"the study {str(study.path)!r} has not the variables of {problem.name}, which it names")
+    return problem
 
 
 def _go(
@@ -215,8 +262,10 @@ def _go(
     except StudyError as error:
         if study.has_best or not study.evaluated:
             raise
-        print(f"mctsvs: {error}", file=sys.stderr)  # no result, but nothing wrong with the input: as without a study
+        print(f"mctsvs: {printable(str(error))}", file=sys.stderr)  # no result, but nothing wrong with the input: as without a study
         return 1
+    except SpaceExhausted as error:
+        print(f"mctsvs: {error}", file=sys.stderr)
     summarise(study, problem)
     return 0
 
@@ -292,17 +341,17 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
     _look_in(arguments.data)
     with Study(arguments.study, readonly=True) as study:
-        note = study.notes.get("command") or {"problem": None}
+        note = _note(study)
         problem = None
-        if note["problem"] is not None:
+        if note is not None and note["problem"] is not None:
             try:
                 problem = _problem(study, note)
             except StudyError:
                 raise
             except InputError as error:
-                print(f"mctsvs: {error}", file=sys.stderr)
+                print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
         summarise(study, problem)
-        if "budget" in note and study.evaluated < note["budget"]:
+        if note is not None and study.evaluated < note["budget"]:
             print(f"{'to do':<16}{note['budget'] - study.evaluated} of {note['budget']} evaluations")
     return 0
 
