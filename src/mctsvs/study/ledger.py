@@ -40,6 +40,7 @@ class Ledger:
         except BaseException:
             self.journal.close()
             raise
+        self.named = True  # a method from a file is imported only if the caller names that file
         self._optimizer: Optimizer | None = None
         self._stale = False  # the optimizer may have done what the journal does not have
         self._ended = ""  # why it cannot be changed any longer
@@ -63,6 +64,12 @@ class Ledger:
         return None if self._optimizer is None else self.optimizer
 
     def _revive(self) -> Optimizer:
+        if not self.named:
+            method = self.contents.identity["method"]
+            raise StudyError(
+                f"the method of the study {str(self.path)!r} is the file {method!r}, which is not imported just "
+                f"because a study says so: name it with method="
+            )
         try:
             return contents.optimizer(self.contents)
         except InputError:  # such as a library that is not installed here
