@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -21,7 +23,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             known = [word.strip("'") for word in choice[2].split(", ")]
-            message = f"unknown word {choice[1]!r}: {_meant(choice[1], known)} the choice is {', '.join(known)}"
+            message = f"invalid choice: {choice[1]!r}, {_meant(choice[1], known)} choose from {', '.join(known)}"
         self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -41,6 +43,18 @@ class Parser(argparse.ArgumentParser):
 def _meant(word: str, known: Sequence[str] | dict[str, Any]) -> str:
     meant = closest(word, known)
     return "" if meant is None else f"did you mean {meant}?"
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings as one sentence each, as errors are."""
+
+    def say(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"mctsvs: {printable(str(message))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = say
+        yield
 
 
 def whole(text: str) -> int:

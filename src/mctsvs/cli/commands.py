@@ -187,7 +187,8 @@ def summarise(problem: problems.Problem, record: Record) -> None:
     if record.recall is not None:
         rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
     rest = "  and {} more (--json FILE has all)"
-    summary.show(rows + summary.variables(problem, record.importance, record.best_params, rest))
+    importance = {} if math.isnan(record.best) else record.importance
+    summary.show(rows + summary.variables(problem, importance, record.best_params, rest))
 
 
 def list_problems(arguments: argparse.Namespace) -> int:

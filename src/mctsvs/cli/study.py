@@ -13,48 +13,36 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, NoneType
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from mctsvs import problems
 from mctsvs.cli import summary
-from mctsvs.cli.arguments import add_data
+from mctsvs.cli.arguments import add_data, whole
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError
-from mctsvs.distinct import SpaceExhausted
 from mctsvs.problems import data
 from mctsvs.space import Categorical, Space
 from mctsvs.study import Study, StudyError
+from mctsvs.study.run_note import NAME, RunNote
 from mctsvs.study.text import printable
-
-VARIATION = ("shuffle", "shift", "noise", "seed")  # what a problem can be made with
-NOTED: Mapping[str, tuple[type, ...]] = {  # what the note of a command holds
-    "problem": (str, NoneType),
-    "variation": (dict,),
-    "budget": (int,),
-    "workers": (int, NoneType),
-    "timeout": (int, float, NoneType),
-    "asynchronous": (bool,),
-    "dask": (str, NoneType),
-    "ray": (str, NoneType),
-}
 
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
     """What `run` takes in addition when it keeps a study."""
     group = command.add_argument_group("keeping the run in a file")
     group.add_argument("--study", type=Path, metavar="FILE", help="store everything there; the same command goes on")
-    _add_worker_arguments(group)
+    _add_worker_arguments(group, "30", failures=30)
 
 
 def add_commands(commands: Any) -> None:
     """The commands of their own."""
     command = commands.add_parser("resume", help="go on with a study", description="Go on with a study.")
     command.add_argument("study", type=Path, metavar="FILE")
-    command.add_argument("--budget", type=int, metavar="N", help="evaluations in all; default: as before")
-    _add_worker_arguments(command)
+    command.add_argument("--budget", type=whole, metavar="N", help="evaluations in all; default: as before")
+    _add_worker_arguments(command, "as before")
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=resume)
@@ -77,9 +65,9 @@ def add_commands(commands: Any) -> None:
     command.set_defaults(command=rescue)
 
 
-def _add_worker_arguments(group: Any) -> None:
+def _add_worker_arguments(group: Any, default: str, failures: int | None = None) -> None:
     group.add_argument(
-        "--workers", type=int, metavar="N", help="evaluations at once; processes here, unless on a cluster"
+        "--workers", type=whole, metavar="N", help="evaluations at once; processes here, unless on a cluster"
     )
     cluster = group.add_mutually_exclusive_group()
     cluster.add_argument("--dask", metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler")
@@ -91,7 +79,11 @@ def _add_worker_arguments(group: Any) -> None:
     )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="an evaluation that takes longer has failed")
     group.add_argument(
-        "--max-failures", type=int, default=30, metavar="N", help="stop after so many in a row; default: %(default)s"
+        "--max-failures",
+        type=whole,
+        default=failures,
+        metavar="N",
+        help=f"end the run after so many failed evaluations in a row; default: {default}",
     )
 
 
@@ -136,13 +128,12 @@ def run(
         seed=arguments.seed,
         **options,
     ) as study:
-        before = _note(study)
-        if before is not None and (before["problem"], before["variation"]) != (named, dict(variation)):
-            was = before["problem"] or "another objective"
+        before = RunNote.of(study.notes, study.path)
+        if before is not None and (before.problem, before.variation) != (named, dict(variation)):
+            was = before.problem or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
-        kept = ("workers", "dask", "ray", "asynchronous", "timeout", "max_failures", "budget")
-        note = {"problem": named, "variation": dict(variation), **{name: getattr(arguments, name) for name in kept}}
-        study.note("command", note)
+        kept = {name: getattr(arguments, name) for name in RunNote._fields[2:]}
+        study.note(NAME, RunNote(named, dict(variation), **kept)._asdict())
         again = _resuming(study, arguments) if named else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
@@ -162,38 +153,23 @@ def resume(arguments: argparse.Namespace) -> int:
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
     _look_in(arguments.data)
     with Study(arguments.study) as study:
-        note = _note(study)
-        if note is None or note["problem"] is None:
+        note = RunNote.of(study.notes, study.path)
+        if note is None or note.problem is None:
             raise StudyError(
                 f"the study {str(study.path)!r} does not name its objective: repeat the command or the program that "
                 f"began it"
             )
         problem = _problem(study, note)
-        for name in ("budget", "timeout"):
+        for name in ("budget", "timeout", "max_failures"):
             if getattr(arguments, name) is None:
-                setattr(arguments, name, note[name])
+                setattr(arguments, name, getattr(note, name))
         if arguments.dask is None and arguments.ray is None and arguments.workers is None:
-            _check_wishes(study, note)
-            arguments.workers = note["workers"]
-            arguments.asynchronous |= note["asynchronous"]
-        study.note("command", {**note, "budget": arguments.budget})
+            note.check_modest(study.path)
+            arguments.workers = note.workers
+            arguments.asynchronous |= note.asynchronous
+        study.note(NAME, note._replace(budget=arguments.budget)._asdict())
         again = _resuming(study, arguments)
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
-
-
-def _check_wishes(study: Study, note: Mapping[str, Any]) -> None:
-    """A file may come from anybody, so what it wants beyond this machine is only done when said again.
-
-    A cluster sends code to whoever connects to it, and more processes than cores can bring a machine to a halt.
-    """
-    before = {name: _words(name, note[name]) for name in ("dask", "ray") if note[name] is not None}
-    if not before and (note["workers"] or 0) > (os.cpu_count() or 1):
-        before = {"workers": _words("workers", note["workers"])}
-    for words in before.values():
-        raise StudyError(
-            f"the study {str(study.path)!r} was run with {words}: to go on so add that, if you trust the file; "
-            f"--workers N goes on with N processes here"
-        )
 
 
 def _words(name: str, value: Any) -> str:
@@ -209,31 +185,10 @@ def _resuming(study: Study, arguments: argparse.Namespace) -> str:
     return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *words])
 
 
-def _note(study: Study) -> dict[str, Any] | None:
-    """What `run` has written about itself, if it is such a study; its words are data of whoever made the file."""
-    note = study.notes.get("command")
-    if note is None:
-        return None
-    try:
-        well = isinstance(note, dict) and all(_fits(note[name], kinds) for name, kinds in NOTED.items())
-    except KeyError:
-        well = False
-    if not well or any(note[name] is not None and not note[name] > 0 for name in ("budget", "workers", "timeout")):
-        raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it")
-    return dict(note)
-
-
-def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
-    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def _problem(study: Study, note: Mapping[str, Any]) -> problems.Problem:
+def _problem(study: Study, note: RunNote) -> problems.Problem:
     """The problem that the study names."""
-    try:
-        problem = problems.make(note["problem"], **{name: note["variation"][name] for name in VARIATION})
-    except (TypeError, KeyError):
-        raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it") from None
-    if problem.space != study.space:
+    problem = problems.make(str(note.problem), **note.variation)
+    if Space.of(problem.space) != study.space:
         raise StudyError(f"the study {str(study.path)!r} has not the variables of {problem.name}, which it names")
     return problem
 
@@ -262,10 +217,10 @@ def _go(
     except StudyError as error:
         if study.has_best or not study.evaluated:
             raise
-        print(f"mctsvs: {printable(str(error))}", file=sys.stderr)  # no result, but nothing wrong with the input: as without a study
+        print(
+            f"mctsvs: {printable(str(error))}", file=sys.stderr
+        )  # no result, but nothing wrong with the input: as without a study
         return 1
-    except SpaceExhausted as error:
-        print(f"mctsvs: {error}", file=sys.stderr)
     summarise(study, problem)
     return 0
 
@@ -328,8 +283,16 @@ def summarise(study: Study, problem: problems.Problem | None) -> None:
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
     if study.has_best and len(trials) - len(study.pending) > 2:
-        rows += summary.variables(problem, study.importance(), study.best.params, rest="")
+        rows += summary.variables(problem, _importance(study), study.best.params, rest="")
     summary.show(rows)
+
+
+def _importance(study: Study) -> dict[str, float]:
+    """What needs the method itself is left out where that is a file that the study alone names."""
+    try:
+        return study.importance()
+    except StudyError:
+        return {}
 
 
 def _look_in(directory: str | None) -> None:
@@ -341,9 +304,9 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
     _look_in(arguments.data)
     with Study(arguments.study, readonly=True) as study:
-        note = _note(study)
+        note = RunNote.of(study.notes, study.path)
         problem = None
-        if note is not None and note["problem"] is not None:
+        if note is not None and note.problem is not None:
             try:
                 problem = _problem(study, note)
             except StudyError:
@@ -351,8 +314,8 @@ def show(arguments: argparse.Namespace) -> int:
             except InputError as error:
                 print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
         summarise(study, problem)
-        if note is not None and study.evaluated < note["budget"]:
-            print(f"{'to do':<16}{note['budget'] - study.evaluated} of {note['budget']} evaluations")
+        if note is not None and study.evaluated < note.budget:
+            print(f"{'to do':<16}{note.budget - study.evaluated} of {note.budget} evaluations")
     return 0
 
 
