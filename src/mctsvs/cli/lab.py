@@ -24,6 +24,7 @@ from mctsvs.common import InputError, check_count
 from mctsvs.lab import cases, comparison, figures, grid, page_head, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
+from mctsvs.lab.entry import PaperEntry
 from mctsvs.lab.runs import Runs, collect
 from mctsvs.lab.store import Job, Store
 from mctsvs.optimizer import DIRECTIONS
@@ -269,19 +270,15 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     """`mctsvs reproduce`."""
     if arguments.list:
         return list_entries()
-    if not arguments.names:
-        raise InputError("nothing to reproduce: name entries, or all (mctsvs reproduce --list shows them)")
     data.set_directory(arguments.data)
-    names = list(ENTRIES) if "all" in arguments.names else arguments.names
-    wanted = [reproduce.find(name) for name in dict.fromkeys(names)]
-    choice = _choice(arguments)
+    entries, choice = wanted(arguments)
     folder: Path = arguments.output
     store = Store(arguments.runs or folder / "runs", say)
     Store(folder)
     console = Console(stderr=True, quiet=arguments.quiet)
     failures: list[grid.Failure] = []
     skipped: list[str] = []
-    for entry in wanted:
+    for entry in entries:
         started = time.monotonic()
         with store.claimed() if entry.panels else nullcontext(), display(console, entry.name) as listen:
             outcome = reproduce.reproduce(entry, choice, store, folder, workers=arguments.workers, listen=listen)
@@ -297,6 +294,14 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
     return max(report(failures), int(bool(asked)))
+
+
+def wanted(arguments: argparse.Namespace) -> tuple[list[PaperEntry], reproduce.Choice]:
+    """The entries that are asked for, and how they are to be run."""
+    if not (arguments.names or arguments.list):
+        raise InputError("nothing to reproduce: name entries, or all (mctsvs reproduce --list shows them)")
+    names = list(ENTRIES) if "all" in arguments.names else arguments.names
+    return [reproduce.find(name) for name in dict.fromkeys(names)], _choice(arguments)
 
 
 def _choice(arguments: argparse.Namespace) -> reproduce.Choice:
