@@ -36,7 +36,8 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 def listed(names: Sequence[str], most: int = 6) -> str:
     """x17, x203 and 4 others."""
     if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} others"
+        more = len(names) - most
+        return f"{', '.join(names[:most])} and {more} other{'s' * (more > 1)}"
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 

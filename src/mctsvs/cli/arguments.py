@@ -66,20 +66,33 @@ def whole(text: str) -> int:
 
 def add_variation(command: Any, problem_seed: int | None, default: str) -> None:
     """How a problem is varied; `default` says what its seed is if none is given."""
+    command = command.add_argument_group("varying a problem that is given by name")
     command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
     command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
-    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="standard deviation of added noise")
+    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="add noise of this standard deviation")
     command.add_argument(
         "--problem-seed",
         type=whole,
         default=problem_seed,
         metavar="S",
-        help=f"of shuffle and shift; default: {default}",
+        help=f"seed of --shuffle and --shift; default: {default}",
     )
 
 
 def add_data(command: Any) -> None:
-    command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
+    command.add_argument("--data", metavar="DIR", help="look for the data of problems there first (see: mctsvs data)")
+
+
+def add_failures(command: Any, default: int | None) -> None:
+    """When to give up; `default` None: what a study was run with before."""
+    said = "as before" if default is None else default
+    command.add_argument(
+        "--max-failures",
+        type=whole,
+        default=default,
+        metavar="N",
+        help=f"end the run after so many failed evaluations in a row; default: {said}",
+    )
 
 
 def show(table: Table) -> None:

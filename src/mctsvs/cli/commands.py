@@ -15,7 +15,7 @@ from rich.table import Table
 import mctsvs
 from mctsvs import methods, problems
 from mctsvs.cli import lab, own, study, summary
-from mctsvs.cli.arguments import Parser, add_data, add_variation, show, whole
+from mctsvs.cli.arguments import Parser, add_data, add_failures, add_variation, show, whole
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError, check_count
 from mctsvs.lab.cases import literal
@@ -23,18 +23,37 @@ from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
 from mctsvs.problems import data
 from mctsvs.study.text import printable
 
+EXAMPLES = """\
+examples:
+  mctsvs run Hartmann6_300 --budget 200                      a benchmark problem of 300 variables
+  mctsvs run tune.py:train --space space.toml                a function of yours; space.toml declares its variables
+  mctsvs run --command './simulate --a {a}' --space a.toml   a program of yours; the last number it prints counts
+  mctsvs run Hartmann6_300 --study run.db --workers 4        kept in a file, on four processes; after any accident
+  mctsvs resume run.db                                       ... goes on
+
+mctsvs COMMAND --help says more about each."""
+RUN_USAGE = """\
+mctsvs run PROBLEM [options]
+       mctsvs run FILE.py:FUNCTION --space FILE [options]
+       mctsvs run --command COMMAND --space FILE [options]"""
+
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
-    top = Parser(prog="mctsvs", description="Optimise expensive functions of many variables, few of which matter.")
+    top = Parser(
+        prog="mctsvs",
+        description="Optimise expensive functions of many variables, few of which matter.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     top.add_argument("--version", action="version", version=f"mctsvs {mctsvs.__version__}")
-    commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    commands = top.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=Parser)
     _add_run(commands)
     study.add_commands(commands)
     lab.add_commands(commands)
     for name, function, text in (
-        ("problems", list_problems, "list the benchmark problems"),
-        ("methods", list_methods, "list the methods"),
+        ("problems", list_problems, "list the benchmark problems, with what each of them needs"),
+        ("methods", list_methods, "list the methods, with the extra that each of them needs"),
         ("data", list_data, "list the data sets that problems need, and where they are"),
     ):
         command = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
@@ -45,28 +64,39 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_run(commands: Any) -> None:
-    text = "optimise a problem, or your own objective"
-    command = commands.add_parser("run", help=text, description=f"{text.capitalize()}.")
+    command = commands.add_parser(
+        "run",
+        usage=RUN_USAGE,
+        help="optimise a benchmark problem, or a function or program of your own",
+        description="Optimise a benchmark problem, or a function or program of your own, and print what was found.",
+    )
     command.add_argument(
         "problem",
         metavar="PROBLEM",
         nargs="?",
-        help="a name such as Hartmann6_300 (see: mctsvs problems), or your own path/to/file.py:function",
+        help="a name such as Hartmann6_300 (see: mctsvs problems), or path/to/file.py:function of your own",
     )
     own.add_arguments(command)
-    command.add_argument("--method", default=methods.DEFAULT, help="default: %(default)s (see: mctsvs methods)")
+    command.add_argument(
+        "--method", default=methods.DEFAULT, metavar="NAME", help="default: %(default)s (see: mctsvs methods)"
+    )
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
-    command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
+    command.add_argument(
+        "--seed", type=whole, default=2021, metavar="S", help="the same seed gives the same run; default: %(default)s"
+    )
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
     )
     command.add_argument(
-        "--paper", action="store_true", help="the paper's exploration constant and its search among random candidates"
+        "--paper",
+        action="store_true",
+        help="set what the paper sets for the method, such as its exploration constant and its search among candidates",
     )
-    add_variation(command, problem_seed=0, default="%(default)s")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write everything about the run to this file")
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_failures(command, default=30)
+    add_variation(command, problem_seed=0, default="%(default)s")
     study.add_run_arguments(command)
     command.set_defaults(command=run_problem)
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mctsvs import problems
-from mctsvs.cli.arguments import add_variation, show, whole
+from mctsvs.cli.arguments import add_data, add_variation, show, whole
 from mctsvs.cli.progress import display
 from mctsvs.common import InputError, check_count
 from mctsvs.lab import cases, comparison, figures, grid, page_head, reproduce, table
@@ -68,14 +68,17 @@ def _add_compare(commands: Any) -> None:
         metavar="METHOD:NAME=VALUE",
         help="an option for every case of that method; may be repeated",
     )
-    command.add_argument("--paper", action="store_true", help="all methods as the paper set them")
-    command.add_argument("--space", metavar="FILE", help="TOML file with the variables of your own objective")
-    command.add_argument("--direction", choices=DIRECTIONS, help="of your own objective; default: minimize")
-    add_variation(command, problem_seed=None, default="the seed of each run")
-    command.add_argument("--reference", metavar="METHOD", help="what the others are tested against; default: the first")
-    command.add_argument("--format", choices=table.FORMATS, default="csv", help="of the table; default: %(default)s")
+    command.add_argument("--paper", action="store_true", help="every method as the paper sets it, if it does")
+    command.add_argument("--reference", metavar="METHOD", help="test the others against it; default: the first")
+    command.add_argument(
+        "--format", choices=table.FORMATS, default="csv", help="form of the table; default: %(default)s"
+    )
     command.add_argument("--by-seconds", action="store_true", help="draw against wall seconds too")
     _add_shared(command, "comparison")
+    own = command.add_argument_group("an objective of your own")
+    own.add_argument("--space", metavar="FILE", help="TOML file with its variables")
+    own.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
+    add_variation(command, problem_seed=None, default="the seed of each run")
     command.set_defaults(command=stoppable(compare))
 
 
@@ -105,12 +108,17 @@ def _add_reproduce(commands: Any) -> None:
 
 def _add_shared(command: Any, folder: str) -> None:
     command.add_argument(
-        "--workers", type=whole, default=grid.default_workers(), metavar="N", help="processes; default: %(default)s"
+        "--workers", type=whole, default=grid.default_workers(), metavar="N", help="runs at once; default: %(default)s"
     )
     command.add_argument(
-        "-o", "--output", type=Path, default=Path(folder), metavar="DIR", help="folder; default: %(default)s"
+        "-o",
+        "--output",
+        type=Path,
+        default=Path(folder),
+        metavar="DIR",
+        help="folder for everything; default: %(default)s",
     )
-    command.add_argument("--data", type=Path, metavar="DIR", help="where measured data is looked for first")
+    add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress")
 
 

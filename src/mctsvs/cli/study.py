@@ -20,7 +20,7 @@ import numpy as np
 
 from mctsvs import problems
 from mctsvs.cli import summary
-from mctsvs.cli.arguments import add_data, whole
+from mctsvs.cli.arguments import add_data, add_failures, whole
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError
 from mctsvs.problems import data
@@ -32,40 +32,57 @@ from mctsvs.study.text import printable
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
     """What `run` takes in addition when it keeps a study."""
-    group = command.add_argument_group("keeping the run in a file")
+    group = command.add_argument_group("keeping the run in a file, many evaluations at once")
     group.add_argument("--study", type=Path, metavar="FILE", help="store everything there; the same command goes on")
-    _add_worker_arguments(group, "30", failures=30)
+    _add_worker_arguments(group)
 
 
 def add_commands(commands: Any) -> None:
     """The commands of their own."""
-    command = commands.add_parser("resume", help="go on with a study", description="Go on with a study.")
-    command.add_argument("study", type=Path, metavar="FILE")
+    command = commands.add_parser(
+        "resume",
+        help="go on with a run that is kept in a file",
+        description="Go on with a study, a run that is kept in a file, as it was run before unless told otherwise.",
+    )
+    command.add_argument("study", type=Path, metavar="FILE", help="what was given to mctsvs run --study")
     command.add_argument("--budget", type=whole, metavar="N", help="evaluations in all; default: as before")
-    _add_worker_arguments(command, "as before")
+    _add_worker_arguments(command)
+    add_failures(command, default=None)
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=resume)
 
-    command = commands.add_parser("show", help="show a study", description="Show a study, also while it is running.")
-    command.add_argument("study", type=Path, metavar="FILE")
+    command = commands.add_parser(
+        "show",
+        help="show what a study has found",
+        description="Show what a study has found, also while it is running.",
+    )
+    command.add_argument("study", type=Path, metavar="FILE", help="the study")
     add_data(command)
     command.set_defaults(command=show)
 
-    command = commands.add_parser("export", help="write a study's trials as a table", description="Write the trials.")
-    command.add_argument("study", type=Path, metavar="FILE")
-    command.add_argument("table", type=Path, metavar="TABLE", help="a name that ends in .csv or .parquet")
+    command = commands.add_parser(
+        "export",
+        help="write a study's evaluations as a table",
+        description="Write a study's evaluations as a table, a row for each, with a column for each variable.",
+    )
+    command.add_argument("study", type=Path, metavar="FILE", help="the study")
+    command.add_argument(
+        "table", type=Path, metavar="TABLE", help="the file to write; its name ends in .csv or .parquet"
+    )
     command.set_defaults(command=export)
 
     command = commands.add_parser(
-        "salvage", help="save what is intact in a damaged study", description="Save what is intact in a damaged study."
+        "salvage",
+        help="save what is intact in a damaged study",
+        description="Save what is intact in a damaged study: all that was written before the damage.",
     )
-    command.add_argument("study", type=Path, metavar="FILE")
+    command.add_argument("study", type=Path, metavar="FILE", help="the damaged study; it stays as it is")
     command.add_argument("new", type=Path, metavar="NEW", help="the study to write")
     command.set_defaults(command=rescue)
 
 
-def _add_worker_arguments(group: Any, default: str, failures: int | None = None) -> None:
+def _add_worker_arguments(group: Any) -> None:
     group.add_argument(
         "--workers", type=whole, metavar="N", help="evaluations at once; processes here, unless on a cluster"
     )
@@ -78,13 +95,6 @@ def _add_worker_arguments(group: Any, default: str, failures: int | None = None)
         "--asynchronous", action="store_true", help="a free worker gets a new point at once, instead of in batches"
     )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="an evaluation that takes longer has failed")
-    group.add_argument(
-        "--max-failures",
-        type=whole,
-        default=failures,
-        metavar="N",
-        help=f"end the run after so many failed evaluations in a row; default: {default}",
-    )
 
 
 def check_run_arguments(arguments: argparse.Namespace) -> None:
