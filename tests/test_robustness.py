@@ -28,6 +28,7 @@ class Extreme:
     space: Any = field(default_factory=lambda: BOX)
     batch: int = 1
     imported: int = 0
+    share: float = 1.0  # of a method's evaluations that are enough here
 
 
 EXTREMES = {
@@ -40,34 +41,37 @@ EXTREMES = {
         lambda x: abs(x[0] - 77.0) + x[1], {"a": Categorical(list(range(5000))), "b": (0.0, 1.0)}
     ),
     "batches of 50": Extreme(batch=50),
-    "imported points": Extreme(imported=200),
+    "imported points": Extreme(imported=200, share=0.3),
 }
 
-# evaluations: enough for the model to take over from the design
-BUDGET = 30
-FEWER = {"optuna-gp": 12, "optuna-tpe": 16, "alebo": 12, "vae-bo": 14, "saasbo": 14, "mcts-vs-saasbo": 14}
+BUDGET = 30  # evaluations: enough for the model to take over from the design
+FEWER = {"optuna-gp": 5, "optuna-tpe": 8, "alebo": 12, "vae-bo": 14, "saasbo": 14, "mcts-vs-saasbo": 14}
 SAMPLER = {"warmup": 8, "mcmc_samples": 8, "thinning": 4}
 QUICK: dict[str, dict[str, Any]] = {
-    "optuna-gp": {"initial_points": 6},
-    "alebo": {"initial_points": 6, "samples": 2, "starts": 1},
+    "optuna-gp": {"initial_points": 4},
+    "optuna-tpe": {"initial_points": 4},
+    "alebo": {"d": 4, "initial_points": 6, "samples": 2, "starts": 1},
     "vae-bo": {"initial_points": 8, "steps": 20, "interval": 5},
     "saasbo": SAMPLER,
     "mcts-vs-saasbo": SAMPLER,
 }
+SLOW = ("saasbo", "mcts-vs-saasbo")
+EVERY = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in METHODS]
 
 
 def optimizer(method: str, space: Any, seed: int, budget: int) -> Optimizer:
     absent = missing(METHODS[method])
     if absent and "CI" not in os.environ:  # there a missing library is a missing install step, and the test fails
         pytest.skip(f"{', '.join(absent)} not installed")
-    return Optimizer(space, method=method, seed=seed, budget=budget, **QUICK.get(method, {}))
+    options = {name: value for name, value in QUICK.get(method, {}).items() if name != "d" or len(space) > value}
+    return Optimizer(space, method=method, seed=seed, budget=budget, **options)
 
 
 @pytest.mark.parametrize("extreme", EXTREMES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_extremes(method: str, extreme: str) -> None:
     case = EXTREMES[extreme]
-    budget = max(FEWER.get(method, BUDGET), 2 * case.batch)
+    budget = round(case.share * FEWER.get(method, BUDGET)) + (case.batch if case.batch > 1 else 0)
     opt = optimizer(method, case.space, 0, budget)
     for x in np.random.default_rng(1).uniform(-2.0, 3.0, (case.imported, len(BOX))):
         opt.add(x, case.f(x))
@@ -79,3 +83,30 @@ def test_extremes(method: str, extreme: str) -> None:
             opt.tell(trial, case.f(trial.x))
     assert asked == budget
     assert len({trial.unit.tobytes() for trial in opt.trials}) == case.imported + budget, "a point was asked for again"
+
+
+# Optuna leaves failures out; where all variables are drawn at random, no value changes anything
+HEEDLESS = ("random", "dropout-rs", "optuna-tpe", "optuna-gp")
+
+
+@pytest.mark.parametrize("method", [m for m in EVERY if m not in HEEDLESS])
+def test_regions_that_fail_are_left_alone(method: str, record_property: Callable[[str, object], None]) -> None:
+    """Half of the cube fails, and the optimum lies beside it.
+
+    A method that takes no notice of failures has half of its points there, or more: of 40 points at most twelve with
+    a probability below one in a hundred. Of 150 evaluations the methods had at most 0.3 there in any of five runs,
+    most of them less than 0.15.
+    """
+    D, first, budget = 10, 50, 90
+    best = np.random.default_rng(100).uniform(0.2, 0.8, D)
+    best[0] = 0.48
+    opt = optimizer(method, [(0.0, 1.0)] * D, 0, budget)
+    failed = []
+    for _ in range(budget):
+        (trial,) = opt.ask()
+        failed.append(bool(trial.x[0] > 0.5))
+        opt.tell(trial, None if failed[-1] else float(np.square(trial.x - best).sum()))
+    share = float(np.mean(failed[first:]))
+    record_property("share", share)
+    print(f"{method} {share:.2f}")
+    assert share <= 0.3

@@ -86,10 +86,7 @@ class EmbeddingEngine(DesignEngine):
 
     def avoided(self, waiting: Array) -> Array:
         """(a, d) points that failed or wait for their value."""
-        return self.subspace(waiting).avoid
-
-    def subspace(self, waiting: Array) -> Subspace:
-        return Subspace(self.low, np.arange(self.low.X.shape[1]), waiting)
+        return Subspace(self.low, np.arange(self.low.X.shape[1]), waiting).avoid
 
 
 @dataclass(frozen=True)
@@ -116,8 +113,15 @@ class FixedEmbedding(EmbeddingEngine):
     def draw(self, d: int) -> None:
         """Draw the embedding from the engine's generator."""
 
+    @property
+    def moved(self) -> Indices:
+        """Low-dimensional coordinates that change anything."""
+        return np.arange(self.low.X.shape[1])
+
     def search(self, n: int, waiting: Array) -> Array:
-        return self.solver.propose(n, self.subspace(waiting), self.rng)
+        U = np.full((n, self.low.X.shape[1]), 0.5)
+        U[:, self.moved] = self.solver.propose(n, Subspace(self.low, self.moved, waiting), self.rng)
+        return U
 
 
 class HeSBO(FixedEmbedding):
@@ -128,6 +132,11 @@ class HeSBO(FixedEmbedding):
 
     def draw(self, d: int) -> None:
         self.sketch = Sketch.hashed(self.dimension, d, self.rng)
+
+    @property
+    def moved(self) -> Indices:
+        """Not the empty bins: a model would send one point after the other there, each of them known."""
+        return np.unique(self.sketch.bins)
 
     def up(self, U: Array) -> Array:
         return self.sketch.up(U)
