@@ -115,7 +115,11 @@ def test_a_stopped_run_says_how_to_go_on(number: signal.Signals, tmp_path: Path)
         (["--json", "x.json"], "mctsvs export"),
         (["--budget", "0"], "budget=0 cannot be used"),
         (["--budget", "30", "--workers", "0"], "workers=0"),
-        (["--budget", "30", "--dask", "nonsense://nowhere"], "cannot reach the Dask scheduler"),
+        pytest.param(
+            ["--budget", "30", "--dask", "nonsense://nowhere"],
+            "cannot reach the Dask scheduler",
+            marks=pytest.mark.needs("distributed"),
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -113,6 +113,7 @@ def test_the_summary_says_where_it_comes_from(tmp_path: Path, capsys: pytest.Cap
     assert row.split("|")[5].strip() == ""  # the reference has no mark
 
 
+@pytest.mark.needs("matplotlib")
 def test_one_damaged_run_costs_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "-o", str(tmp_path)]) == 0
     path = sorted((tmp_path / "runs").glob("*.gz"))[0]

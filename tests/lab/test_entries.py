@@ -154,6 +154,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.needs("matplotlib")
 def test_a_page_has_the_command_the_figure_and_the_numbers(folder: Path) -> None:
     text = (folder / "fill-in.md").read_text()
     assert "`mctsvs reproduce fill-in --budget 24 --quick`" in text
@@ -162,6 +163,7 @@ def test_a_page_has_the_command_the_figure_and_the_numbers(folder: Path) -> None
     assert "The paper: Best-k is much better than random" in text
 
 
+@pytest.mark.needs("matplotlib")
 def test_the_numbers_are_those_of_the_runs(folder: Path) -> None:
     entry, choice = ENTRIES["fill-in"], Choice(quick=True, budget=24)
     planned = reproduce.plan(reproduce.shrink(entry, choice), choice)
@@ -173,6 +175,7 @@ def test_the_numbers_are_those_of_the_runs(folder: Path) -> None:
     assert float(last[6]) == pytest.approx(own.final.std(ddof=1) / 2**0.5, rel=1e-7)
 
 
+@pytest.mark.needs("matplotlib")
 def test_a_second_call_writes_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     choice = Choice(quick=True, budget=24)
     again = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(folder / "runs"), tmp_path, workers=2)
@@ -180,6 +183,7 @@ def test_a_second_call_writes_the_same_bytes(folder: Path, tmp_path: Path) -> No
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
 
+@pytest.mark.needs("matplotlib")
 def test_the_index_keeps_what_people_wrote(folder: Path) -> None:
     path = folder / "README.md"
     assert "[fill-in](fill-in.md)" in path.read_text()

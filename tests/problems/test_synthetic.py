@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 
@@ -248,6 +249,15 @@ def test_a_bad_name_gets_a_sentence(name: str, sentence: str) -> None:
         make(name)
 
 
+def check_known(name: str) -> None:
+    """It can be made, or could with a library that is not installed here; in CI all are."""
+    try:
+        make(name)
+    except InputError as error:
+        if "CI" in os.environ or "not installed here" not in str(error):
+            raise
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=12) | st.from_regex(r"(levy|akley|Hartmann6|Branin)[_0-9v]{0,5}", fullmatch=True))
 def test_any_text_makes_a_problem_or_an_input_error_with_a_valid_suggestion(name: str) -> None:
@@ -255,7 +265,7 @@ def test_any_text_makes_a_problem_or_an_input_error_with_a_valid_suggestion(name
         problem = make(name)
     except InputError as error:
         if suggested := re.search(r": did you mean '(\w+)'\? Names", str(error)):
-            make(suggested[1])
+            check_known(suggested[1])
     else:
         assert problem.name.lower().startswith(name.lower()[:3])
 
