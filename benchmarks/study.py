@@ -1,8 +1,8 @@
-"""What studies promise, measured: kills, damage, storing, opening, busy workers.
+"""What studies promise, measured: kills, damage, storing, opening, busy workers, and faults of all kinds.
 
-    python benchmarks/study.py [kill|asynchronous|store|open|busy|damage|all] [--quick]
+    python benchmarks/study.py [kill|store|open|busy|damage|faults|all] [--quick]
 
-Each part prints one row of a Markdown table; `--quick` does a tenth. Exit status 1: a bar was missed. Needs Linux
+Each part prints rows of a Markdown table; `--quick` does a tenth. Exit status 1: a bar was missed. Needs Linux
 (processes are forked and killed), and Optuna for `store`.
 """
 
@@ -22,12 +22,14 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import study_faults
 from mctsvs import Optimizer, Study, StudyError, Trial
 from mctsvs.common import Array
 
@@ -68,102 +70,117 @@ def fork(work: Callable[[], None]) -> int:
 
 
 def kill(folder: Path, kills: int) -> bool:
-    """A synchronous run, killed at random moments and resumed each time."""
-    with Study(folder / "whole.db", BOX, seed=1) as whole:
-        started = time.perf_counter()
-        whole.optimize(bowl, BUDGET)
-        seconds = time.perf_counter() - started
-        expected = picture(whole.trials)
+    """Runs of the default method, killed at random moments and resumed each time."""
+    met = [kill_runs(folder / mode, mode, kills) for mode in MODES]
+    return all(met)
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "sequential": {},
+    "batches of 4 workers": {"workers": 4},
+    "asynchronous, 4 workers": {"workers": 4, "asynchronous": True},
+}
+
+
+def kill_runs(folder: Path, mode: str, kills: int) -> bool:
+    """Nothing told is lost, nothing stored is evaluated again, no process stays; batches end as if undisturbed."""
+    folder.mkdir()
     rng = np.random.default_rng(0)
-    done = runs = lost = different = 0
+    expected, seconds = undisturbed(folder, mode)
+    done = runs = lost = twice = left = wrong = 0
     while done < kills:
-        path = folder / f"killed-{runs}.db"
-        told = folder / f"told-{runs}"
-        told.touch()
+        run = Killed(folder / str(runs), mode)
         runs += 1
-
-        def work(path: Path = path, told: Path = told) -> None:
-            with told.open("a", buffering=1) as log, Study(path, BOX, seed=1) as study:
-                study.optimize(bowl, BUDGET, callback=lambda _, t: log.write(f"{t.number} {t.value!r}\n"))
-
+        again: list[str] = []
         while True:
-            process = fork(work)
+            before = len(run.begun())
+            stored = run.stored()
+            process = fork(run.work)
             time.sleep(rng.uniform(0.0, 3.0 * seconds / kills))
             if done < kills:
                 os.kill(process, signal.SIGKILL)
             _, status = os.waitpid(process, 0)
             done += os.WIFSIGNALED(status)
-            if path.exists():
-                lost += len(missing(path, told))
+            left += run.processes_left()
+            lost += run.lost()
+            again += [line for line in run.begun()[before:] if line in stored]
             if status == 0:
                 break
-        with Study(path, readonly=True) as study:
-            different += picture(study.trials) != expected
-    measured = f"{done} kills in {runs} runs: {different} runs differ, {lost} values lost"
-    return row("kill -9, synchronous, 200 evaluations of mcts-vs-bo", measured, "0, 0", not (different or lost))
+        with Study(run.path, readonly=True) as study:
+            wrong += picture(study.trials) != expected if expected else study.evaluated != BUDGET
+            asked = Counter(digest(t.x) for t in study.trials)
+        twice += sum(asked[point] == 1 for point in again)  # a method may ask for a known point under a new number
+    found = f"{wrong} runs differ, {lost} values lost, {twice} evaluated again, {left} processes left"
+    return row(f"kill -9, {mode}", f"{done} kills in {runs} runs: {found}", "0", not (wrong or lost or twice or left))
 
 
-def missing(path: Path, told: Path) -> list[str]:
-    """Lines of the log of what was told that are not in the study."""
-    with Study(path, readonly=True) as study:
-        stored = {f"{t.number} {t.value!r}" for t in study.trials}
-    return [line for line in told.read_text().splitlines() if line not in stored]
+def undisturbed(folder: Path, mode: str) -> tuple[list[tuple[Any, ...]], float]:
+    """The same run left alone, where it can be told what it would be, and the seconds it takes."""
+    run = Killed(folder / "whole", mode)
+    started = time.perf_counter()
+    run.work()
+    with Study(run.path, readonly=True) as study:
+        trials = [] if MODES[mode].get("asynchronous") else picture(study.trials)
+    return trials, time.perf_counter() - started
 
 
-def asynchronous(folder: Path, kills: int) -> bool:
-    """The same with four workers that get points as they become free."""
-    rng = np.random.default_rng(0)
-    done = runs = lost = twice = wrong = 0
-    while done < kills:
-        path, told, begun = (folder / f"async-{runs}{ending}" for ending in (".db", ".told", ".begun"))
-        told.touch()
-        begun.touch()
-        runs += 1
+class Killed:
+    """A run that keeps a record of its own, beside the study, of what it evaluates and what it was told."""
 
-        def objective(x: Array, begun: Path = begun) -> float:
-            with begun.open("a") as log:
-                log.write(hashlib.sha256(x.tobytes()).hexdigest() + "\n")
-            time.sleep(0.005 + 0.01 * x[0])
-            return bowl(x)
+    def __init__(self, folder: Path, mode: str) -> None:
+        self.folder, self.options = folder, MODES[mode]
+        self.path, self.told = folder / "run.db", folder / "told"
+        folder.mkdir()
+        self.told.touch()
+        (folder / "begun").touch()
 
-        def work(path: Path = path, told: Path = told, objective: Callable[[Array], float] = objective) -> None:
-            with told.open("a", buffering=1) as log, Study(path, BOX, seed=1) as study:
-                study.optimize(
-                    objective,
-                    BUDGET,
-                    workers=4,
-                    asynchronous=True,
-                    callback=lambda _, trial: log.write(f"{trial.number} {trial.value!r}\n"),
-                )
+    def objective(self, x: Array) -> float:
+        with (self.folder / "begun").open("a") as log:
+            log.write(f"{os.getpid()} {digest(x)}\n")
+        return bowl(x)
 
-        while True:
-            process = fork(work)
-            time.sleep(rng.uniform(0.0, 0.1))
-            if done < kills:
-                os.kill(process, signal.SIGKILL)
-            _, status = os.waitpid(process, 0)
-            done += os.WIFSIGNALED(status)
-            time.sleep(0.03)  # its workers end when they notice
-            before = begun.read_text().splitlines()
-            stored: set[str] = set()
-            if path.exists():
-                lost += len(missing(path, told))
-                with Study(path, readonly=True) as study:
-                    stored = {hashlib.sha256(t.x.tobytes()).hexdigest() for t in study.trials if t.value is not None}
-            if status == 0:
+    def work(self) -> None:
+        with self.told.open("a", buffering=1) as log, Study(self.path, BOX, seed=1) as study:
+            study.optimize(
+                self.objective, BUDGET, callback=lambda _, t: log.write(f"{t.number} {t.value!r}\n"), **self.options
+            )
+
+    def begun(self) -> list[str]:
+        return [line.split()[1] for line in (self.folder / "begun").read_text().splitlines() if " " in line]
+
+    def stored(self) -> set[str]:
+        if not self.path.exists():
+            return set()
+        with Study(self.path, readonly=True) as study:
+            return {digest(t.x) for t in study.trials if t.value is not None}
+
+    def lost(self) -> int:
+        if not self.path.exists():
+            return 0
+        with Study(self.path, readonly=True) as study:
+            stored = {f"{t.number} {t.value!r}" for t in study.trials}
+        return sum(line not in stored for line in self.told.read_text().splitlines())
+
+    def processes_left(self) -> int:
+        """Of those that have evaluated; they have three seconds to end."""
+        processes = {line.split()[0] for line in (self.folder / "begun").read_text().splitlines()} - {str(os.getpid())}
+        last = time.monotonic() + 3.0
+        while alive := {process for process in processes if _runs(process)}:
+            if time.monotonic() > last:
                 break
-            # what is evaluated from here on must not be in `stored`: look at it after the next round
-            after = fork(work)
-            time.sleep(rng.uniform(0.0, 0.1))
-            os.kill(after, signal.SIGKILL)
-            _, status = os.waitpid(after, 0)
-            done += os.WIFSIGNALED(status)
-            time.sleep(0.03)
-            twice += sum(line in stored for line in begun.read_text().splitlines()[len(before) :])
-        with Study(path, readonly=True) as study:
-            wrong += study.evaluated != BUDGET
-    measured = f"{done} kills in {runs} runs: {lost} values lost, {twice} evaluated again, {wrong} budgets missed"
-    return row("kill -9, asynchronous, 4 workers", measured, "0, 0, 0", not (lost or twice or wrong))
+            time.sleep(0.01)
+        return len(alive)
+
+
+def digest(x: Array) -> str:
+    return hashlib.sha256(x.tobytes()).hexdigest()
+
+
+def _runs(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def store(folder: Path, trials: int) -> bool:
@@ -332,13 +349,23 @@ def damage(folder: Path, copies: int) -> bool:
     return row(f"random bytes in {copies} copies, each read and resumed", measured, "0 otherwise", bad == 0)
 
 
+def faults(folder: Path, rounds: int) -> bool:
+    """What functions, threads, files, scripts and strangers can do to a study."""
+    met = True
+    for name, fault in study_faults.FAULTS.items():
+        (folder / name).mkdir()
+        bad, cases = fault(folder / name, rounds)
+        met &= row(f"faults: {name}", f"{len(bad)} of {cases} cases wrong {'; '.join(bad[:3])}", "0", not bad)
+    return met
+
+
 PARTS: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "kill": (kill, 100),
-    "asynchronous": (asynchronous, 100),
     "store": (store, 600),
     "open": (opening, 10_000),
     "busy": (busy, 200),
-    "damage": (damage, 200),
+    "damage": (damage, 250),
+    "faults": (faults, 10),
 }
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from mctsvs import InputError, Study, StudyError
+from mctsvs import InputError, Study, StudyError, Trial
 from mctsvs.common import Array
 from mctsvs.parallel import RayExecutor, connect_dask, start_ray
+from mctsvs.study import flights
 
 BOX = [(0.0, 1.0)] * 12
 
@@ -86,6 +87,59 @@ def test_dask(tmp_path: Path) -> None:
             client.close()
     with pytest.raises(InputError, match="cannot reach the Dask scheduler"):
         connect_dask("nonsense://nowhere")
+
+
+def deadly(x: Array) -> float:
+    if x[0] < 0.3:
+        os._exit(3)
+    return objective(x)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # Dask's own
+def test_a_point_that_kills_dasks_workers_fails_and_a_cluster_without_workers_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "CI" not in os.environ:
+        pytest.importorskip("distributed")
+    import dask
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(flights, "DEAD", 3.0)
+    ended: list[str] = []
+    while len(ended) < 30:  # Dask may give up restarting workers: the run ends, and goes on with another cluster
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+            LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            Study(tmp_path / "s.db", BOX, method="random", seed=3) as study,
+        ):
+            try:
+                study.optimize(deadly, 8, executor=cluster.get_client().get_executor())
+                break
+            except StudyError as error:
+                ended.append(str(error))
+    assert len(ended) < 30
+    assert all("no workers for 3 s" in sentence for sentence in ended)
+    with (
+        Study(tmp_path / "s.db") as study,
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+    ):
+        assert [t.failed for t in study.trials] == [t.x[0] < 0.3 for t in study.trials]
+        assert all(t.message.startswith("its worker died, 3 times") for t in study.trials if t.failed)
+        assert any(t.failed for t in study.trials)
+
+        def leave(study: Study, trial: Trial) -> None:
+            if study.evaluated == 12:
+                cluster.scale(0)
+
+        with pytest.raises(StudyError, match="the cluster has had no workers for 3 s: nothing is lost"):
+            study.optimize(slow, 100, executor=cluster.get_client().get_executor(), callback=leave)
+        assert 12 <= study.evaluated < 100
+
+
+def slow(x: Array) -> float:
+    time.sleep(0.05)
+    return objective(x)
 
 
 @pytest.mark.slow

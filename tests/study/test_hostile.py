@@ -17,6 +17,7 @@ from mctsvs import InputError, Study, StudyError
 from mctsvs.study import codec, formats
 from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
+from mctsvs.study.run_note import RunNote
 from mctsvs.study.salvage import salvage
 from mctsvs.study.text import printable
 
@@ -237,3 +238,61 @@ def test_no_text_of_a_file_moves_a_terminal(whole: Path, tmp_path: Path) -> None
         Study(path)
     assert printable("plain text, naïve and 日本語") == "plain text, naïve and 日本語"
     assert printable("a\x1b[2J\r\nb\u202e\x9b\udcff") == "a\\x1b[2J\\r\\nb\\u202e\\x9b\\udcff"
+
+
+NOTE: dict[str, Any] = {
+    "problem": "Levy10_100",
+    "variation": {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0},
+    "workers": 1,
+    "dask": None,
+    "ray": None,
+    "asynchronous": False,
+    "timeout": None,
+    "max_failures": 30,
+    "budget": 100,
+}
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        [1, 2],
+        None,
+        {},
+        {**NOTE, "more": 1},
+        {**NOTE, "budget": "100"},
+        {**NOTE, "budget": 0},
+        {**NOTE, "budget": True},
+        {**NOTE, "workers": -4},
+        {**NOTE, "timeout": float("inf")},
+        {**NOTE, "timeout": float("nan")},
+        {**NOTE, "problem": ["\x1b[2J"]},
+        {**NOTE, "variation": [1]},
+        {**NOTE, "variation": {**NOTE["variation"], "noise": "loud"}},
+    ],
+)
+def test_a_note_about_the_last_run_is_checked_before_it_is_followed(note: Any) -> None:
+    with pytest.raises(StudyError) as caught:
+        RunNote.of({"command": note}, Path("s.db"))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"workers": 40_000}, "--workers 40000, which"),
+        ({"dask": "tcp://evil; rm"}, "--dask 'tcp://evil; rm', which"),
+        ({"ray": "far:6379"}, "--ray far:6379, which"),
+        ({"ray": ""}, "--ray, which"),
+    ],
+)
+def test_a_file_gets_nothing_that_only_the_user_may_grant(wish: dict[str, Any], words: str) -> None:
+    plain = RunNote.of({"command": NOTE}, Path("s.db"))
+    assert plain is not None
+    plain.check_modest(Path("s.db"))
+    note = RunNote.of({"command": {**NOTE, **wish}}, Path("s.db"))
+    assert note is not None
+    with pytest.raises(StudyError) as caught:
+        note.check_modest(Path("s.db"))
+    assert words in str(caught.value)
+    assert RunNote.of({}, Path("s.db")) is None

@@ -176,12 +176,14 @@ def f(x):
     multiprocessing.set_start_method("spawn")
     with mctsvs.Study("s.db", [(0.0, 1.0)] * 2, method="random", seed=0) as study:
         study.optimize({f}, 6, workers=2, timeout=60)
+{below}
 """
+HIDDEN = "thread = threading.Thread(target=main); thread.start(); thread.join(); sys.exit(1)"
 
 
 def script(folder: Path, **parts: str) -> subprocess.CompletedProcess[str]:
     file = folder / "script.py"
-    file.write_text(textwrap.dedent(SCRIPT.format(**{"above": "", "f": "f", **parts})))
+    file.write_text(textwrap.dedent(SCRIPT.format(**{"above": "", "f": "f", "below": "", **parts})))
     return subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=folder, timeout=120)
 
 
@@ -197,6 +199,7 @@ def test_workers_that_are_spawned(tmp_path: Path) -> None:
     ("parts", "words"),
     [
         ({"guard": "if True:"}, "below `if __name__ =="),
+        ({"guard": "import threading\ndef main():", "f": "f", "below": HIDDEN}, "below `if __name__ =="),
         ({"guard": "def main():", "f": "f"}, ""),
         ({"guard": 'if __name__ == "__main__":', "f": "lambda x: 1.0"}, "cannot be sent to other processes"),
         (
@@ -213,8 +216,10 @@ def test_what_cannot_be_spawned_is_said_before_anything_is_stored(
         assert done.returncode == 0
         return
     assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert words in last
+    sentences = [line for line in done.stderr.splitlines() if words in line]
+    assert sentences
+    if parts["guard"] == "if True:":
+        assert done.stderr.count("Traceback") == 1, "no worker was started"
     with Study(tmp_path / "s.db", readonly=True) as study:
         assert study.trials == []
 

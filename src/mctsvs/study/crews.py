@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -10,6 +11,8 @@ from typing import Any
 
 from mctsvs.common import InputError
 from mctsvs.study.evaluation import Evaluation, evaluate
+
+LOOK = 1.0  # seconds between two looks at a cluster
 
 
 class WorkerLost(Exception):
@@ -59,40 +62,81 @@ class Hired(Crew):
 
     def __init__(self, f: Callable[[Any], Any], executor: Executor, workers: int | None) -> None:
         self.f, self.executor = f, executor
-        origin = type(executor).__module__.partition(".")[0]
-        self.dask = getattr(executor, "_client", None) if origin == "distributed" else None
-        self.watched = self.dask is not None
-        self.fragile = not self.watched and type(executor).__name__ != "RayExecutor"
+        self.fragile = type(executor).__name__ != "RayExecutor"
         # these futures say when they begin; others are taken to begin when sent
-        self.tells = origin == "loky" or isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor)
-        self.counted = time.monotonic(), self._count()
-        if workers is None and not self.counted[1]:
+        module = type(executor).__module__.partition(".")[0]
+        self.tells = module == "loky" or isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor)
+        if workers is None and not self.count():
             raise InputError("cannot tell how many workers the executor has: say it with workers=")
-        self.size = workers or self.counted[1]
+        self.size = workers or self.count()
+
+    def submit(self, number: int, argument: Any) -> Future[Evaluation]:
+        return self.executor.submit(evaluate, self.f, argument)
+
+    def count(self) -> int:
+        """Workers of the executor; 0 where it does not say."""
+        return int(getattr(self.executor, "_max_workers", 0) or getattr(self.executor, "num_workers", 0))  # mpi4py's
+
+    def capacity(self) -> int:
+        return self.count() or self.size
+
+    def started(self, future: Future[Evaluation]) -> bool:
+        return future.running() or not self.tells
+
+
+class OnDask(Hired):
+    """Evaluates on the cluster of Dask's executor, but not through it.
+
+    Its futures never end when a worker dies that has evaluated and not yet handed over. The death of a worker counts
+    against all that the scheduler had given it.
+    """
+
+    watched = True
+
+    def __init__(self, f: Callable[[Any], Any], executor: Any, workers: int | None) -> None:
+        self.client = executor._client
+        self.counted = -LOOK, 0  # when, and how many
+        super().__init__(f, executor, workers)
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         # Dask takes equal calls for one: noise would go unseen, and a dead worker's trial would not be tried again
-        options: dict[str, Any] = {} if self.dask is None else {"pure": False}
-        return self.executor.submit(evaluate, self.f, argument, **options)
+        options = {**getattr(self.executor, "_kwargs", {}), "pure": False}
+        task = self.client.submit(evaluate, self.f, argument, **options)
+        future: Future[Evaluation] = Future()
+        future.add_done_callback(lambda future: task.cancel() if future.cancelled() else None)
+        task.add_done_callback(lambda task: threading.Thread(target=_hand_over, args=(task, future)).start())
+        return future
 
-    def capacity(self) -> int:
-        if self.dask is None:
-            return self.counted[1] or self.size
-        if time.monotonic() - self.counted[0] > 1.0:
-            self.counted = time.monotonic(), self._count()
+    def count(self) -> int:
+        if time.monotonic() - self.counted[0] > LOOK:
+            try:
+                known = int(sum(self.client.nthreads().values()))
+            except Exception:  # of many kinds: the scheduler cannot be reached
+                known = 0
+            self.counted = time.monotonic(), known
         return self.counted[1]
 
-    def _count(self) -> int:
-        """How many evaluations the executor does at once; 0 where it does not say, or has no workers."""
-        if self.dask is not None:
-            try:
-                return int(sum(self.dask.nthreads().values()))
-            except Exception:  # of many kinds: the scheduler cannot be reached
-                return 0
-        return int(getattr(self.executor, "_max_workers", 0) or getattr(self.executor, "num_workers", 0))  # mpi4py's
+    def capacity(self) -> int:
+        return self.count()
 
     def started(self, future: Future[Evaluation]) -> bool:
-        return future.running() if self.tells else self.capacity() > 0
+        return self.count() > 0
+
+
+def _hand_over(task: Any, future: Future[Evaluation]) -> None:
+    """What has come of one of Dask's tasks; to be evaluated again, it may be that it has to be waited for."""
+    if task.status == "cancelled":
+        future.cancel()
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(task.result())
+        except BaseException as error:
+            future.set_exception(error)
+
+
+def hire(f: Callable[[Any], Any], executor: Executor, workers: int | None) -> Hired:
+    dask = type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
+    return (OnDask if dask else Hired)(f, executor, workers)
 
 
 def too_late(timeout: float) -> Evaluation:

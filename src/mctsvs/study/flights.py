@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import Protocol
 
-from mctsvs.study.crews import Crew, WorkerLost, too_late
+from mctsvs.study.crews import LOOK, Crew, WorkerLost, too_late
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation, one_line
 from mctsvs.study.text import as_text, tidy
@@ -18,7 +19,6 @@ STRIKES = 3  # workers a trial may cost before it is a failed one
 LOST = ("KilledWorker", "WorkerCrashedError", "ActorDiedError", "NodeDiedError")  # in Dask and Ray, by name
 STUCK = 10.0  # times the time-out: so long the run waits for an executor whose workers are all occupied
 DEAD = 60.0  # seconds: so long it waits for a cluster without workers
-LOOK = 1.0  # seconds between two looks at a cluster
 
 
 class Struck(Protocol):
@@ -41,16 +41,17 @@ class Flights:
         self.flying: dict[Future[Evaluation], Trial] = {}
         self.begun: dict[Future[Evaluation], float] = {}  # when they were first seen to be evaluated
         self.abandoned: set[Future[Evaluation]] = set()  # too late, but their workers are still at it
+        self.again: deque[Trial] = deque()  # their workers have died
         self.progress = time.monotonic()  # when the crew last did something
         self.failure: StudyError | None = None  # the executor has broken
 
     def room(self, trial: Trial | None, places: int) -> bool:
         """Whether one more can be sent; one that may break the executor, only alone, so that no other is blamed."""
-        if self.crew.fragile:
+        if self.again and trial not in self.again:
+            return False
+        if self.crew.fragile and self.flying:
             struck = self.store.strikes
-            if self.flying and (
-                (trial is not None and trial.number in struck) or any(t.number in struck for t in self.flying.values())
-            ):
+            if any(t is not None and t.number in struck for t in (trial, *self.flying.values())):
                 return False
         if self.timeout is not None:  # what waits for its turn would wait in vain behind those that nobody waits for
             places = min(places, self.crew.capacity() - sum(not future.done() for future in self.abandoned))
@@ -73,6 +74,8 @@ class Flights:
         """Evaluations that have ended, in the order of the trials; at least one if `block`, unless it is repeated."""
         if self.failure is not None:
             raise self.failure
+        while self.again and self.room(self.again[0], self.crew.size):
+            self.launch(self.again.popleft())
         landed = []
         done = self._wait() if block else {future for future in self.flying if future.done()}
         while done:
@@ -83,7 +86,7 @@ class Flights:
             if evaluation is not None:
                 landed.append((trial, evaluation))
             elif self.failure is None:
-                self.launch(trial)
+                self.again.append(trial)
             if self.failure is not None and not done:  # whatever else has ended, well or not, is known at once
                 done = set(wait(self.flying, timeout=LOOK).done)
         landed += self._late()

@@ -9,6 +9,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from mctsvs import plugins
 from mctsvs.common import InputError
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
@@ -57,6 +58,7 @@ def _opened(ledger: Ledger, given: Mapping[str, Any], options: Mapping[str, Any]
                 f"the study {str(ledger.path)!r} is another one: {'; '.join(found)} (give what it was begun with, or "
                 f"another file)"
             )
+        ledger.named = "method" in given or not plugins.is_spec(contents.identity["method"])
         if ledger.lock is not None:
             _ = ledger.optimizer  # now, so that what is wrong with it is said now
     except BaseException:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import inspect
 import math
 import multiprocessing
 import os
@@ -16,6 +18,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from mctsvs.common import InputError
@@ -25,6 +28,12 @@ from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation, one_line
 
 STARTING = 120.0  # seconds that a process may take to begin
+
+
+UNGUARDED = (
+    "the worker processes cannot begin: they import the script that was started, so in it everything that runs must "
+    'stand below `if __name__ == "__main__":`, and only definitions above; nothing was evaluated'
+)
 
 
 class Worker:
@@ -51,10 +60,7 @@ class Worker:
             with contextlib.suppress(EOFError, OSError):
                 problem = self.connection.recv() if self.connection.poll() else None
         if problem is None:
-            raise StudyError(
-                "the worker processes cannot begin: they import the script that was started, so in it everything that "
-                'runs must stand below `if __name__ == "__main__":`, and only definitions above; nothing was evaluated'
-            )
+            raise StudyError(UNGUARDED)
         if problem:
             raise InputError(
                 f"the function cannot be used in other processes ({problem}): define it in a module that they can "
@@ -103,6 +109,8 @@ class Processes(Crew):
         method = multiprocessing.get_start_method(allow_none=True) or ("fork" if sys.platform == "linux" else "spawn")
         self.context = multiprocessing.get_context("fork" if method == "fork" else "spawn")
         self.f = f if method == "fork" else _pickled(f)
+        if method != "fork":
+            _check_guarded()
         self.tasks: queue.SimpleQueue[tuple[Future[Evaluation], int, Any] | None] = queue.SimpleQueue()
         self.starting = threading.Lock()  # no process may inherit the end of another's pipe
         self.dismissed = False
@@ -193,6 +201,24 @@ def _signal(process: Any, number: int) -> None:
     if process.is_alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
+
+
+def _check_guarded() -> None:
+    """Spawned workers import the script: a call from its top level, outside of the usual `if`, each of them repeats."""
+    frame = inspect.currentframe()
+    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) != ("__main__", "<module>"):
+        frame = frame.f_back
+    if frame is None or "__file__" not in frame.f_globals:  # another thread's call, or a notebook's
+        return
+    if getattr(frame.f_globals.get("__spec__"), "name", "").endswith(".__main__"):  # of a package: it is not imported
+        return
+    try:
+        body = ast.parse(Path(frame.f_globals["__file__"]).read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return
+    calls = [node for node in body if node.lineno <= frame.f_lineno <= (node.end_lineno or 0)]
+    if not any(isinstance(node, ast.If) and "__name__" in ast.dump(node.test) for node in calls):
+        raise StudyError(UNGUARDED)
 
 
 def _pickled(f: Callable[[Any], Any]) -> bytes:

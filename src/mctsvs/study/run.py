@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mctsvs.common import InputError, check_count
-from mctsvs.study.crews import Crew, Here, Hired
+from mctsvs.distinct import SpaceExhausted
+from mctsvs.study.crews import Crew, Here, hire
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
 from mctsvs.study.flights import Flights
@@ -77,7 +79,7 @@ class RunOptions:
 
     def crew(self, f: Callable[[Any], Any]) -> Crew:
         if self.executor is not None:
-            return Hired(f, self.executor, self.workers)
+            return hire(f, self.executor, self.workers)
         if self.workers is not None or self.timeout is not None or self.asynchronous:
             return Processes(f, self.workers or 1, self.timeout)
         return Here(f)
@@ -121,7 +123,7 @@ class Run:
         """Batches; a value that comes early is stored, and told when those before it are there."""
         study = self.study
         while self.left:
-            batch = study.pending[: self.left] or study.ask(min(self.size, self.left))
+            batch = study.pending[: self.left] or self.ask(min(self.size, self.left))
             ahead = deque(trial for trial in batch if trial.number not in study.results)
             for trial in batch:
                 while trial.number not in study.results and trial.value is None:
@@ -148,17 +150,24 @@ class Run:
                 self.pace.landed(evaluation)
                 self.tell(trial, evaluation.value, evaluation.message)
             if flights.room(again[0] if again else None, self.places()):
-                flights.launch(again.popleft() if again else self.ask())
+                for trial in [again.popleft()] if again else self.ask(1):
+                    flights.launch(trial)
 
     def places(self) -> int:
         ahead = 0 if self.flights.timeout else self.pace.ahead(self.size)
         return min(self.size + ahead, self.left)
 
-    def ask(self) -> Trial:
+    def ask(self, n: int) -> list[Trial]:
+        """New trials; none if every point of the space is known: then those being evaluated are all that is left."""
         before = time.perf_counter()
-        (trial,) = self.study.ask()
+        try:
+            trials = self.study.ask(n)
+        except SpaceExhausted as error:
+            self.left = len(self.flights.flying) + len(self.flights.again)
+            warnings.warn(f"{error}; the run ends", RuntimeWarning, stacklevel=6)
+            return []
         self.pace.thoughts.append(time.perf_counter() - before)
-        return trial
+        return trials
 
     def tell(self, trial: Trial, value: float, message: str) -> None:
         study, options = self.study, self.options

@@ -1,0 +1,86 @@
+"""How a study was last run, as the command line notes it in the file: anybody's word, checked before it is followed."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from reprlib import repr as short
+from types import NoneType
+from typing import Any, NamedTuple
+
+from mctsvs.study.errors import StudyError
+
+NAME = "command"
+VARIATION = {"shuffle": (bool,), "shift": (bool,), "noise": (int, float), "seed": (int, NoneType)}
+KINDS: dict[str, tuple[type, ...]] = {
+    "problem": (str, NoneType),
+    "variation": (dict,),
+    "workers": (int, NoneType),
+    "dask": (str, NoneType),
+    "ray": (str, NoneType),
+    "asynchronous": (bool,),
+    "timeout": (int, float, NoneType),
+    "max_failures": (int,),
+    "budget": (int,),
+}
+
+
+class RunNote(NamedTuple):
+    """The arguments of `mctsvs run`."""
+
+    problem: str | None
+    variation: dict[str, Any]
+    workers: int | None
+    dask: str | None
+    ray: str | None
+    asynchronous: bool
+    timeout: float | None
+    max_failures: int
+    budget: int
+
+    @classmethod
+    def of(cls, notes: Mapping[str, Any], path: Path) -> RunNote | None:
+        """The one in these notes, of the form in which it is written; None where there is none."""
+        if NAME not in notes:
+            return None
+        note = notes[NAME]
+        _check(note, KINDS, path)
+        _check(note["variation"], VARIATION, path)
+        for name in ("workers", "timeout", "max_failures", "budget"):
+            if note[name] is not None and not 0 < note[name] < math.inf:
+                raise _odd(path, name, note[name])
+        return cls(**note)
+
+    def check_modest(self, path: Path) -> None:
+        """That it asks for nothing that only the user may grant: another machine, or more of this one than it has."""
+        cpus = os.cpu_count() or 1
+        wish = ""
+        if self.dask is not None:
+            wish = f"--dask {shlex.quote(self.dask)}"
+        elif self.ray is not None:
+            wish = f"--ray {shlex.quote(self.ray)}".removesuffix(" ''")
+        elif self.workers is not None and self.workers > cpus:
+            wish = f"--workers {self.workers}"
+        if wish:
+            raise StudyError(
+                f"the study {str(path)!r} was run with {wish}, which is not done unasked: add it if you trust the "
+                f"file, or --workers {cpus} to go on with the processors that are here"
+            )
+
+
+def _check(note: Any, kinds: Mapping[str, tuple[type, ...]], path: Path) -> None:
+    if not isinstance(note, dict) or set(note) != set(kinds):
+        raise _odd(path, "form", note)
+    for name, value in note.items():
+        if type(value) not in kinds[name]:
+            raise _odd(path, name, value)
+
+
+def _odd(path: Path, name: str, value: Any) -> StudyError:
+    return StudyError(
+        f"the study {str(path)!r} was not written by this version of mctsvs: the {name} of its last run is "
+        f"{short(value)}; repeat the command that began it"
+    )
