@@ -31,7 +31,7 @@ SILENT = 2.0 / 3.0  # of the first tests, the share expected to show noise alone
 NORMAL_MEDIAN = 0.6745  # of the absolute value of a standard normal variable
 EXCHANGES = 24  # after a resampling
 MOST_SWEPT = 500  # variables that Gibbs steps visit after a resampling
-LARGEST_TABLE = 20_000_000  # particles times variables
+LARGEST_TABLE = 4_000_000  # particles times variables; fewer particles of very many variables
 FINER = 1e-9  # gains of information smaller than this are rounding
 
 
@@ -143,7 +143,8 @@ class Belief(Saved):
         worths = np.array(self.worth[: test + 1])
         particles.resample(rng)
         particles.sweep(member, worths, float(np.log(self.prior / (1.0 - self.prior))), rng)
-        acted = [self.groups[t] for t in np.flatnonzero(worths > 0.0) if len(self.groups[t]) > 1]
+        news = (worths > 0.0) & member[:, self.groups[test]].any(axis=1)  # acted, and concerned by this test
+        acted = [self.groups[t] for t in np.flatnonzero(news) if len(self.groups[t]) > 1]
         for _ in range(EXCHANGES if acted else 0):
             particles.exchange(member, worths, acted[rng.integers(len(acted))], rng)
 
