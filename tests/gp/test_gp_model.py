@@ -9,7 +9,7 @@ import pytest
 
 from mctsvs.common import Array
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
-from mctsvs.gp.model import KERNELS, LARGEST_FIT, NEAREST, Model, ModelSettings, Refit
+from mctsvs.gp.model import KERNELS, LARGEST_FIT, NEAREST, STATIONARY, Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.search import climb, maximise
@@ -342,8 +342,9 @@ def test_state_and_restore_bit_for_bit(kernel: str) -> None:
         assert np.array_equal(one.theta, two.theta)
         for a, b in zip(one.predict(Z), two.predict(Z), strict=True):
             assert np.array_equal(a, b)
-        path = [p.sample_path(np.random.default_rng(1))(Z) for p in (one, two)]
-        assert np.array_equal(path[0], path[1])
+        if kernel in STATIONARY:
+            path = [p.sample_path(np.random.default_rng(1))(Z) for p in (one, two)]
+            assert np.array_equal(path[0], path[1])
 
     compare(model.posterior, other.update(X[:36], y[:36]))
     for n in (37, 41, 42, 60):  # an extension and refits, which use the curvature pairs

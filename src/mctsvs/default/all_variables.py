@@ -12,7 +12,7 @@ from mctsvs.default import constants as const
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.history import History
 from mctsvs.solve import DIMENSION_SCALED
-from mctsvs.solve.bo import BayesianOptimisation, BOOptions
+from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
@@ -32,7 +32,7 @@ class AllModel(Saved):
     def __init__(self, owner: Indices, *, best: bool = True) -> None:
         self.owner, self.best, options = owner, best, BOOptions(**DIMENSION_SCALED)
         self.of_all = BayesianOptimisation(options, distinct=True)
-        self.of_best = BayesianOptimisation(options, distinct=True, best_share=const.BEST_SHARE)
+        self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 
     @property
     def moved(self) -> Indices:

@@ -24,12 +24,14 @@ class SubspaceOptions(Options):
     """samples         N_s: points a subset gets
     burst           points it gets in place of `samples`, where a solver needs a longer run than the design gives it
     initial_points  of the initial design; default: the selector's usual number
+    centre          its first point is the centre of the cube, with categories at random
     fill_in, k      how the other variables get their values: see `mctsvs.fill`
     """
 
     samples: int = option(3, least=1)
     burst: int | None = option(None, least=1)
     initial_points: int | None = option(None, least=1)
+    centre: bool = False
     fill_in: str = option("best-k", among=FILL_INS)
     k: int = option(20, least=1)
 
@@ -80,7 +82,7 @@ class SubspaceEngine(HistoryEngine):
             self.design = []
         if self.design:
             variables, n = self.design.pop(0)
-            return [self.proposal(x, variables) for x in latin_hypercube(n, self.dimension, self.rng)]
+            return [self.proposal(x, variables) for x in self._design(n)]
         if self.left == 0 or self.current is None:
             self.current = self.selector.next(self.history, self.owner, self.rng)
             self.left = self.options.burst or self.options.samples
@@ -93,6 +95,13 @@ class SubspaceEngine(HistoryEngine):
             points = self.fill_in(len(values), self.history, self.owner, self.rng)
             points[:, moved] = values
         return [self.proposal(x, variables, self.selector.iteration) for x in points]
+
+    def _design(self, n: int) -> Array:
+        if not self.options.centre or self.proposed > 0:
+            return latin_hypercube(n, self.dimension, self.rng)
+        middle = self.rng.random(self.dimension)
+        middle[np.bincount(self.owner)[self.owner] == 1] = 0.5
+        return np.concatenate([middle[None], latin_hypercube(n - 1, self.dimension, self.rng)])
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)

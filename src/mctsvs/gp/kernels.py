@@ -53,11 +53,8 @@ class Gram(Protocol):
         """Write the upper triangle of the Gram matrix into K."""
         ...
 
-    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
-        """dL/dtheta from W = dL/dK at the theta of the last `fill`.
-
-        Its last entry, of the log outputscale, is sum(W * K): `total` where that is known already.
-        """
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
+        """dL/dtheta from W = dL/dK at the theta of the last `fill`, and sum(W * K): `total` where known already."""
         ...
 
 
@@ -76,9 +73,13 @@ class Cross(Protocol):
         """(m,) prior variances k(z, z), or one number that holds everywhere."""
         ...
 
+    def variance_slope(self, Z: Array) -> Array | float:
+        """(m, d) gradient of the prior variance, or 0."""
+        ...
+
 
 class Kernel(Protocol):
-    """A covariance function on the unit cube; theta ends with the log outputscale, of each term for a `Sum`."""
+    """A covariance function on the unit cube; theta ends with logarithms of outputscales, of each term for a `Sum`."""
 
     def size(self, d: int) -> int:
         """Number of parameters in theta."""
@@ -148,6 +149,9 @@ class JointCross:
     def variance(self, Z: Array) -> float:
         return self.scale
 
+    def variance_slope(self, Z: Array) -> float:
+        return 0.0
+
 
 class JointGram:
     """`Joint` on one data set: upper triangle by row blocks, squared distances by one matrix product a block."""
@@ -195,7 +199,7 @@ class JointGram:
                 slope[...] = k
         np.fill_diagonal(K, np.exp(log_scale))
 
-    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
         n, d = self.X.shape
         G, Xs = self.slope, self.columns[:, :d]
         for i in range(0, n, self.block):
@@ -209,7 +213,7 @@ class JointGram:
         if total is None:
             raise ValueError("the joint kernel takes sum(W * K) from the likelihood")
         gradient[d] = total
-        return gradient
+        return gradient, total
 
 
 class Additive:
@@ -272,6 +276,9 @@ class AdditiveCross:
     def variance(self, Z: Array) -> float:
         return self.scale
 
+    def variance_slope(self, Z: Array) -> float:
+        return 0.0
+
 
 class AdditiveGram:
     """`Additive` on one data set, meant for the tens of variables already found.
@@ -310,7 +317,7 @@ class AdditiveGram:
             K += self._term(theta, j)[1]
         K *= np.exp(theta[-1]) / d
 
-    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
         d = self.X.shape[1]
         gradient = np.empty(d + 1)
         if self.gaps is not None and self.kept is not None:
@@ -326,11 +333,11 @@ class AdditiveGram:
                 gradient[d] += np.vdot(upper, k)
                 gradient[j] = np.vdot(upper, slope * squared)
         gradient *= np.exp(theta[-1]) / d
-        return gradient
+        return gradient, float(gradient[d])
 
 
 class Sum:
-    """A sum of kernels; theta is their blocks in a row. A `Joint` one comes first: it is given its sum(W * K)."""
+    """A sum of kernels; theta is their blocks in a row. The first one is given its sum(W * K), which `Joint` needs."""
 
     def __init__(self, *terms: Kernel) -> None:
         self.terms = terms
@@ -382,6 +389,9 @@ class SumCross:
     def variance(self, Z: Array) -> Array | float:
         return sum(term.variance(Z) for term in self.terms)
 
+    def variance_slope(self, Z: Array) -> Array | float:
+        return sum(term.variance_slope(Z) for term in self.terms)
+
 
 class SumGram:
     """`Sum` on one data set, with each term's block of theta."""
@@ -396,10 +406,12 @@ class SumGram:
             term.fill(theta[block], self.spare)
             K += self.spare
 
-    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
         others = [term.pull_back(theta[block], W, None) for term, block in self.others]
-        rest = None if total is None else total - sum(gradient[-1] for gradient in others)  # it splits like K itself
-        return np.concatenate([self.first.pull_back(theta[self.block], W, rest), *others])
+        known = sum(own for _, own in others)
+        rest = None if total is None else total - known  # it splits like K itself
+        first, own = self.first.pull_back(theta[self.block], W, rest)
+        return np.concatenate([first, *(gradient for gradient, _ in others)]), own + known
 
 
 def joint_additive(radial: Radial = "se") -> Sum:

@@ -68,7 +68,7 @@ class Likelihood:
         # sum(W * A) = (n - y' A^-1 y) / 2, so the outputscale's derivative costs nothing
         total = 0.5 * (n - float(u @ u)) - 0.5 * noise * (trace - squares)
         gradient = np.empty_like(theta)
-        gradient[:-1] = self.gram.pull_back(theta[:-1], K, total)
+        gradient[:-1], _ = self.gram.pull_back(theta[:-1], K, total)
         gradient[-1] = 0.5 * (noise - JITTER) * (trace - squares)
         if self.prior is not None:
             penalty, slope = self.prior.penalty(theta)

@@ -74,6 +74,9 @@ class MahalanobisCross:
     def variance(self, Z: Array) -> float:
         return self.scale
 
+    def variance_slope(self, Z: Array) -> float:
+        return 0.0
+
 
 class MahalanobisGram:
     """The kernel on one data set."""
@@ -87,7 +90,7 @@ class MahalanobisGram:
         np.fill_diagonal(self.k, np.exp(theta[-1]))
         K[...] = self.k
 
-    def pull_back(self, theta: Array, W: Array, total: float | None) -> Array:
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
         X, d = self.X, self.X.shape[1]
         G = np.triu(W, 1) * self.k
         G += G.T
@@ -96,7 +99,7 @@ class MahalanobisGram:
         gradient = np.empty(len(theta))
         gradient[:-1] = -(triangle(theta, d) @ S)[np.triu_indices(d)]
         gradient[-1] = np.vdot(np.triu(W) + np.triu(W, 1), self.k) if total is None else total
-        return gradient
+        return gradient, float(gradient[-1])
 
 
 def prior(d: int, spread: float = 1.0) -> Prior:

@@ -9,18 +9,29 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Array, Indices
-from mctsvs.gp.kernels import Joint, Kernel, joint_additive
+from mctsvs.gp.kernels import Joint, Kernel, Sum, joint_additive
 from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs, minimise
+from mctsvs.gp.trend import Cosines, Isotropic, Shared
 from mctsvs.gp.values import standardise
 from mctsvs.state import Saved
 
-KERNELS: dict[str, Kernel] = {
+STATIONARY: dict[str, Kernel] = {
     "matern52": Joint("matern52"),
     "se": Joint("se"),
     "joint-additive": joint_additive("se"),
+}
+COSINES = 5
+KERNELS: dict[str, Kernel] = {
+    **STATIONARY,
+    "se+iso": Sum(Joint("se"), Isotropic()),
+    "se+iso+cosines": Sum(Joint("se"), Isotropic(), Cosines(COSINES)),
+    "shared": Shared("se"),
+    "shared+iso": Sum(Shared("se"), Isotropic()),
+    "shared+cosines": Sum(Shared("se"), Cosines(COSINES)),
+    "shared+iso+cosines": Sum(Shared("se"), Isotropic(), Cosines(COSINES)),
 }
 LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
@@ -51,6 +62,7 @@ class ModelSettings:
     iterations: int = 30
     constant_mean: bool = False
     thorough: bool = False  # every fit starts from the prior's mode and goes on until nothing is gained
+    restart: bool = False  # a fit starts from the prior's mode where that is better than the last parameters
 
 
 @dataclass
@@ -78,7 +90,9 @@ class Model(Saved):
         n, s = len(X), self.settings
         values = standardise(y, winsorise=s.winsorise)
         if n > LARGEST_FIT:
-            scale = 1.0 if self.theta is None else np.exp(-self.theta[: X.shape[1]])
+            kernel = KERNELS[s.kernel]
+            alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, Shared)
+            scale = 1.0 if alike or self.theta is None else np.exp(-self.theta[: X.shape[1]])
             rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values = X[rows], values[rows]
             self.forget(fit=False)
@@ -118,7 +132,9 @@ class Model(Saved):
         rows = spread_by_rank(values, s.fit_points)
         start = prior.start if self.theta is None or s.thorough else self.theta
         likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=s.constant_mean)
-        if s.thorough:
+        if s.restart:
+            start = min(prior.start, start, key=lambda theta: likelihood(theta)[0])
+        if s.thorough or s.restart:
             self.pairs = []
         self.theta = fit(likelihood, prior, start, self.pairs, iterations=s.iterations, careful=s.thorough)
 

@@ -160,8 +160,10 @@ class Pullback:
 
     def __call__(self, d_mean: Array, d_sd: Array) -> Array:
         p = self.posterior
-        C = d_mean[:, None] * p.weights - (d_sd / self.sd)[:, None] * self.solved  # sd = sqrt(v - k A^-1 k')
-        return p.cross.pull_back(self.Z, self.kept, C)
+        by_variance = (d_sd / self.sd)[:, None]  # twice: sd = sqrt(v - k A^-1 k')
+        C = d_mean[:, None] * p.weights - by_variance * self.solved
+        gradient: Array = p.cross.pull_back(self.Z, self.kept, C) + 0.5 * by_variance * p.cross.variance_slope(self.Z)
+        return gradient
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive, Kernel, Sum
+from mctsvs.gp.trend import Cosines, Isotropic
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,27 @@ class Prior:
 ADDITIVE = np.array([[np.log(0.15), 1.0, np.log(0.03), 3.0], [-2.0, 1.5, -9.0, 3.0]])
 
 
+ISOTROPIC = np.array([-4.0, 2.0, -14.0, 5.0])  # the share of the values' variance that is a bowl
+COSINES, SMOOTHNESS = np.array([-3.0, 2.0, -14.0, 5.0]), 0.15  # of all cosines; lengthscale of their spectrum
+
+
 def _assemble(kernel: Kernel, d: int, joint: Array, noise: Array) -> Prior:
-    """Rows (mean, sd, low, high): lengthscale and outputscale of each term, then the noise."""
-    rows = []
-    for term in kernel.terms if isinstance(kernel, Sum) else (kernel,):
-        lengthscale, outputscale = ADDITIVE if isinstance(term, Additive) else joint
-        rows += [*[lengthscale] * d, outputscale]
+    """Rows (mean, sd, low, high): those of each term, then the noise."""
+    terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
+    rows = [row for term in terms for row in _rows(term, d, joint)]
     return Prior(*np.ascontiguousarray(np.array([*rows, noise]).T))
+
+
+def _rows(term: Kernel, d: int, joint: Array) -> list[Array]:
+    """Of lengthscales and outputscale, or of the weights."""
+    if isinstance(term, Isotropic):
+        return [ISOTROPIC]
+    if isinstance(term, Cosines):  # together they expect the spectrum of a squared-exponential function
+        spectrum = np.exp(-0.5 * (SMOOTHNESS * np.pi * np.arange(1, term.M + 1)) ** 2)
+        logarithms = np.log(np.maximum(spectrum / spectrum.sum(), 1e-3))
+        return [COSINES + np.array([shift, 0.0, 0.0, 0.0]) for shift in logarithms]
+    lengthscale, outputscale = ADDITIVE if isinstance(term, Additive) else joint
+    return [*[lengthscale] * (term.size(d) - 1), outputscale]
 
 
 def subspace(kernel: Kernel, d: int, sd: float = 0.7) -> Prior:

@@ -14,6 +14,7 @@ SOBOL_LIMIT = 21_201  # scipy's direction numbers end there
 RADII = np.array([0.2, 0.05, 0.01])
 RACE = 15  # steps after which only the climb that is ahead goes on
 SHARES = np.array([1.0, 0.5, 0.2, 0.0])
+TAKEN = np.array([0.5, 0.2, 0.1])  # share of coordinates that a crossover takes from the other point
 
 
 class SurfaceLike(Protocol):
@@ -60,6 +61,17 @@ def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
     return np.concatenate([quasi_random(size - local, d, rng), around])
 
 
+def crossovers(size: int, best: Array, rng: np.random.Generator) -> Array:
+    """(size, d) points made of two good ones, a of the three best and b of all: `best` (k, d), the best first.
+
+    Half lie on the line through both, beyond a too; half are a with some of its coordinates taken from b.
+    """
+    a, b = best[rng.integers(0, min(3, len(best)), size)], best[rng.integers(0, len(best), size)]
+    on_line = np.clip(a + rng.uniform(-0.5, 1.0, (size, 1)) * (b - a), 0.0, 1.0)
+    taken = rng.random(a.shape) < rng.choice(TAKEN, size)[:, None]
+    return np.where(np.arange(size)[:, None] % 2 == 0, on_line, np.where(taken, b, a))
+
+
 def climb(
     surface: SurfaceLike,
     start: Array,
@@ -102,9 +114,15 @@ def maximise(
     size: int = 256,
     starts: int = 1,
     iterations: int = 20,
+    beside: Array | None = None,
 ) -> Array:
-    """(d,) the best point found: climb from the best few of a pool, each start on its own; the one ahead goes on."""
+    """(d,) the best point found: climb from the best few of a pool, each start on its own; the one ahead goes on.
+
+    `beside` (k, d) are further points of the pool.
+    """
     candidates = pool(size, incumbents, rng)
+    if beside is not None:
+        candidates = np.concatenate([candidates, beside])
     values = surface(candidates)
     order = np.argsort(-values, kind="stable")[:starts]
     best: Array = candidates[order[0]]

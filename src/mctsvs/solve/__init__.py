@@ -36,6 +36,7 @@ class Solver(Protocol):
 SOLVERS = {
     "random": "random:RandomSearch",
     "bo": "bo:BayesianOptimisation",
+    "iso": "iso:IsotropicSearch",
     "turbo": "turbo:TuRBO",
     "saas": "saas:SparseMap",
     "saasbo": "saasbo:SparseSampled",

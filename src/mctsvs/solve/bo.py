@@ -14,14 +14,30 @@ from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.propose import propose_greedily
-from mctsvs.gp.search import SurfaceLike, maximise, quasi_random
+from mctsvs.gp.search import SurfaceLike, crossovers, maximise, quasi_random
 from mctsvs.options import Options, option
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
 ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
-FEWEST_BEST = 80  # points of a model of the best ones
+CROSSED = 8  # best points that crossovers are made of
+
+
+@dataclass(frozen=True)
+class Best:
+    """Once there are `enough` points for each coordinate, only a share of them, the best, enters a model.
+
+    Bad points set a scale on which differences between good ones look like nothing.
+    """
+
+    share: float
+    fewest: int = 80
+    enough: float = 2.0
+
+    def count(self, n: int, d: int) -> int:
+        """Of n points in d coordinates."""
+        return n if n < self.enough * d else min(n, max(self.fewest, int(self.share * n)))
 
 
 @dataclass(frozen=True)
@@ -31,7 +47,9 @@ class ModelOptions(Options):
                         values) in at most `fit_iterations` steps; predictions use all points. A subset's model
                         serves for a handful of points, so a perfect fit is not worth its price. They are fitted
                         again whenever there are `fit_growth` times as many points; `thorough` starts every fit
-                        from the prior's mode and ends it when nothing is gained.
+                        from the prior's mode and ends it when nothing is gained, `restart` where the mode is
+                        better than the last parameters.
+    most_points         of the model: of more, half of so many are the best and half are spread over the others' ranks
     constant_mean       values vary about an unknown constant, not about their mean
     winsorise           very bad values are pulled in
     """
@@ -42,6 +60,8 @@ class ModelOptions(Options):
     fit_iterations: int = 7
     fit_growth: float = option(1.1, least=1.0)
     thorough: bool = False
+    restart: bool = False
+    most_points: int | None = option(None, least=2)
     constant_mean: bool = False
     winsorise: bool = True
 
@@ -55,6 +75,7 @@ class ModelOptions(Options):
             iterations=self.fit_iterations,
             constant_mean=self.constant_mean,
             thorough=self.thorough,
+            restart=self.restart,
         )
 
 
@@ -65,6 +86,7 @@ class BOOptions(ModelOptions):
                         entering the model as a bad one before the next is sought (constant liar);
                         candidates: the paper's, the n best of `candidates` quasi-random points
     starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
+    crossovers          points beside the pool, each made of two good ones
     """
 
     acquisition: str = option("log-ei", among=ACQUISITIONS)
@@ -73,13 +95,13 @@ class BOOptions(ModelOptions):
     starts: int = 1
     pool: int = option(256, least=2)
     climb: int = option(20, least=0)
+    crossovers: int = option(0, least=0)
 
 
 class BayesianOptimisation(Saved):
     """A Gaussian process on the selected variables, and points that maximise an acquisition function.
 
-    best_share  once there are twice as many points as coordinates, only this share of them, the best, enters
-                the model: bad points set a scale on which differences between good ones look like nothing
+    best        a model of the best points alone, once there are enough
     distinct    categories are decided so that a point is new among the coordinates given (as it always is when
                 these are all): for callers that leave the others alone
 
@@ -92,10 +114,10 @@ class BayesianOptimisation(Saved):
     saved = ("coordinates", "model", "known")
     coordinates: Indices | None
     model: Model
-    known: int  # points, when a model of the best of them was fitted last
+    known: int  # points, when a model of a part of them was fitted last
 
-    def __init__(self, options: BOOptions, *, best_share: float = 1.0, distinct: bool = False) -> None:
-        self.options, self.best_share, self.distinct = options, best_share, distinct
+    def __init__(self, options: BOOptions, *, best: Best | None = None, distinct: bool = False) -> None:
+        self.options, self.best, self.distinct = options, best, distinct
         self.coordinates, self.model, self.known = None, Model(options.model()), 0
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
@@ -109,11 +131,12 @@ class BayesianOptimisation(Saved):
             points = quasi_random(o.candidates, subspace.dimension, rng)
             value = self._surface(posterior, best, subspace, rng)(points)
             return points[np.argsort(-value, kind="stable")[:n]]
-        incumbents, blocks = subspace.X[subspace.history.best(3)], self._categories(subspace)
+        good, blocks = subspace.X[subspace.history.best(CROSSED)], self._categories(subspace)
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
             surface = self._surface(posterior, best, subspace, rng)
-            point = maximise(surface, incumbents, rng, size=o.pool, starts=o.starts, iterations=o.climb)
+            beside = crossovers(o.crossovers, good, rng) if o.crossovers else None
+            point = maximise(surface, good[:3], rng, size=o.pool, starts=o.starts, iterations=o.climb, beside=beside)
             if blocks:
                 known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
                 point = decide(surface, point, blocks, known, rng)
@@ -128,19 +151,29 @@ class BayesianOptimisation(Saved):
         return blocks_of(subspace.owner, subspace.coordinates)
 
     def _posterior(self, subspace: Subspace) -> Posterior:
-        """The model of this subset, of all points or of the best; another subset starts another one."""
+        """The model of this subset, of all points or of a part; another subset starts another one."""
         if self.coordinates is None or not np.array_equal(self.coordinates, subspace.coordinates):
             self.coordinates, self.model = subspace.coordinates, Model(self.options.model())
         X, y = subspace.X, subspace.y
-        if self.best_share == 1.0 or len(y) < 2 * subspace.dimension:
+        rows = self._rows(y, subspace.dimension)
+        if len(rows) == len(y):
             return self.model.update(X, y)
-        count = max(FEWEST_BEST, int(self.best_share * len(y)))
-        if count < len(y):  # other points than before may be the best
-            due = len(y) >= self.options.fit_growth * self.known
-            self.model.forget(fit=due)
-            self.known = len(y) if due else self.known
-        rows = np.sort(np.argsort(-y, kind="stable")[:count])
+        due = len(y) >= self.options.fit_growth * self.known  # other points than before may be in it
+        self.model.forget(fit=due)
+        self.known = len(y) if due else self.known
         return self.model.update(X[rows], y[rows])
+
+    def _rows(self, y: Array, d: int) -> Indices:
+        """Of the points in the model, in their order."""
+        n, most = len(y), self.options.most_points or len(y)
+        count = n if self.best is None else self.best.count(n, d)
+        if count == n <= most:
+            return np.arange(n)
+        order = np.argsort(-y, kind="stable")
+        if count < n:
+            return np.sort(order[: min(count, most)])
+        others = np.linspace(most // 2, n - 1, most - most // 2).astype(np.intp)
+        return np.sort(np.append(order[: most // 2], order[others]))
 
     def _surface(self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator) -> SurfaceLike:
         kind = self.options.acquisition

@@ -1,0 +1,81 @@
+"""Bayesian optimisation of all variables with a model that treats them alike: distance, one bowl, one spectrum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mctsvs.common import Array
+from mctsvs.gp.model import KERNELS
+from mctsvs.gp.priors import PRIORS
+from mctsvs.options import option
+from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
+from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
+
+SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
+STEP = 0.02  # deviation of the step away from the best point that is taken in its place
+
+
+@dataclass(frozen=True)
+class IsoOptions(BOOptions):
+    """best_share   once there are as many points as coordinates, every other one comes from a model of this share of
+    the points, the best; 1: never. The other options are those of `bo` with other defaults
+    """
+
+    kernel: str = option("shared+iso+cosines", among=KERNELS)
+    prior: str = option("dimension-scaled", among=PRIORS)
+    fit_points: int = 250
+    fit_iterations: int = 25
+    fit_growth: float = option(1.08, least=1.0)
+    restart: bool = True
+    most_points: int | None = option(250, least=2)
+    constant_mean: bool = True
+    winsorise: bool = False
+    starts: int = 2
+    pool: int = option(320, least=2)
+    climb: int = option(40, least=0)
+    crossovers: int = option(128, least=0)
+    best_share: float = option(0.5, above=0.0, most=1.0)
+
+
+class IsotropicSearch(Saved):
+    """Two models take turns, once there are points enough: one of all points and one of the best alone.
+
+    Bad points set a scale on which differences between good ones look like nothing; but a model of good points cannot
+    know that bad ones are bad.
+    """
+
+    options_type: ClassVar[type[IsoOptions]] = IsoOptions
+    batch = None
+    saved = ("of_all", "of_best", "turn")
+    of_all: BayesianOptimisation
+    of_best: BayesianOptimisation
+    turn: int
+
+    def __init__(self, options: IsoOptions) -> None:
+        self.options, self.turn = options, 0
+        self.of_all = BayesianOptimisation(options)
+        self.best = Best(options.best_share, fewest=30, enough=1.0)
+        self.of_best = BayesianOptimisation(options, best=self.best)
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        self.turn += 1
+        told = len(subspace.history)
+        part = self.best.count(told, subspace.dimension) < told
+        points = (self.of_best if part and self.turn % 2 == 0 else self.of_all).propose(n, subspace, rng)
+        if told == 0:
+            return points
+        best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
+        for x in points:
+            if _known(x, subspace.X) or _known(x, subspace.avoid):
+                x[free] = np.clip(best + STEP * rng.standard_normal(len(best)), 0.0, 1.0)[free]
+        return points
+
+
+def _known(x: Array, points: Array) -> bool:
+    """Whether x (d,) is one of the points (n, d)."""
+    near = points[np.abs(points[:, 0] - x[0]) < SAME_POINT]  # one coordinate tells nearly all of them apart
+    return bool((np.abs(near - x) < SAME_POINT).all(axis=1).any())
