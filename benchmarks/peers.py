@@ -3,6 +3,9 @@
     python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 10] [--budget 200] [--workers 2]
                                [--centre] [--results results/peers] [--table docs/results/peers.md]
                                [--readme README.md]
+    python benchmarks/peers.py coco [--suite bbob-largescale] [--dimensions 40,80] [--functions 1-24]
+                               [--instances 11-13] [--methods NAME ...] [--budget 200] [--workers 2]
+                               [--results results/coco] [--page docs/results/coco.md]
 
 Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is s +
 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
@@ -10,9 +13,14 @@ noisy one (NAME@SD) or one on plateaus (NAME~STEP), with standard error and wors
 `--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
 better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
 finished run is stored at once and never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out
-that part; "mcts-vs with budget" is told the budget, as `minimize` does. BoTorch (`botorch`; on an accelerator with
-BOTORCH_DEVICE=cuda) and SMAC3 (`smac`) need minutes a run. Ax is not here because its default is BoTorch's model,
-which is; HEBO because its requirements do not build any more.
+that part; "mcts-vs with budget" is told the budget, as `minimize` does. Beside our methods there are `pycma` (from a
+random point) and "pycma from centre", `nevergrad` (NGOpt, which is told the budget), `botorch` (on an accelerator
+with BOTORCH_DEVICE=cuda) and `smac` (SMAC3); the last two need minutes a run. Ax is not here because its default is
+BoTorch's model, which is; HEBO because its requirements do not build any more.
+
+`coco` runs every function of a suite of COCO's once for each instance, which is the run's seed too, and shows ranks: of
+all stored runs of these methods on these instances, a table for each dimension and budget, of the problems that all
+methods have run. A method whose library is not installed is left out.
 """
 
 from __future__ import annotations
@@ -23,12 +31,14 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import argparse
+import importlib.util
+import itertools
 import math
 import multiprocessing
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,14 +46,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs import problems
-from mctsvs.common import Array, Indices
+from mctsvs import methods, problems
+from mctsvs.common import Array, Indices, InputError
 from mctsvs.engines.subspace import SubspaceEngine
-from mctsvs.lab import loop
+from mctsvs.lab import loop, suites
 from mctsvs.lab.cases import Case
 from mctsvs.lab.run import Record, Setting, follow
 from mctsvs.lab.store import Job, Store
 from mctsvs.options import Options
+from mctsvs.problems import coco
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
@@ -62,6 +73,9 @@ PROBLEMS = (
 METHODS = ("mcts-vs", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
 HEADLINE = ("Hartmann6_500", "Levy10_300", "Hartmann6_5_500_v", "Hartmann6_500@0.1", "Levy10_300@1")
 POINTS = (50, 100, 200, 600)
+NEEDS = {"smac": "smac", "nevergrad": "nevergrad", "pycma": "cma", "pycma from centre": "cma", "botorch": "botorch"}
+SUITES = ("bbob", "bbob-largescale", "bbob-mixint")  # those whose value alone says who is ahead
+SUITE_POINTS = (50, 100, 200, 400)
 KNOWN = " with budget"  # after a method's name: it is told how many evaluations there will be
 
 
@@ -110,8 +124,8 @@ def botorch(problem: problems.Problem, seed: int) -> loop.Search:
 
 
 @dataclass(eq=False)
-class SmacPoint:
-    """A point to evaluate, and what SMAC3 calls it; all variables are moved."""
+class Point:
+    """A point to evaluate, and what a library calls it; all variables are moved."""
 
     number: int
     x: Array
@@ -121,42 +135,119 @@ class SmacPoint:
     value: float | None = None
 
 
-class Smac:
-    """SMAC3's facade for many variables: a random forest and log EI, after 20 Sobol points; larger is better."""
+class Outside:
+    """Another library in our loop, which is given the unit cube, costs to minimise, and one point at a time."""
+
+    def __init__(self, problem: problems.Problem) -> None:
+        if problem.space is not problem.bounds:
+            raise InputError(f"{problem.name} has other than real variables: give it to our own methods")
+        (self.low, high), self.dimension = problem.bounds.T, problem.dimension
+        self.width, self.sign = high - self.low, 1.0 if problem.direction == "minimize" else -1.0
+        self.asked = 0
+
+    def next(self) -> tuple[Array, Any]:
+        """A point of the cube, and the library's own name for it."""
+        raise NotImplementedError
+
+    def learn(self, handle: Any, cost: float) -> None:
+        raise NotImplementedError
+
+    def ask(self) -> list[Point]:
+        (u, handle), self.asked = self.next(), self.asked + 1
+        return [Point(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle)]
+
+    def tell(self, point: Point, value: float | None) -> None:
+        assert value is not None
+        point.value = value
+        self.learn(point.handle, self.sign * value)
+
+
+class Smac(Outside):
+    """SMAC3's facade for many variables: a random forest and log EI, after 20 Sobol points."""
 
     def __init__(self, problem: problems.Problem, seed: int, budget: int) -> None:
         from ConfigSpace import ConfigurationSpace, Float
         from smac import HyperparameterOptimizationFacade as Facade
         from smac import Scenario
 
-        self.asked = 0
-        self.names = [f"x{i:05d}" for i in range(problem.dimension)]
-        bounds = problem.bounds.tolist()
+        super().__init__(problem)
+        self.names = [f"x{i:05d}" for i in range(self.dimension)]
         space = ConfigurationSpace(seed=seed)
-        space.add([Float(name, tuple(bound)) for name, bound in zip(self.names, bounds, strict=True)])
+        space.add([Float(name, (0.0, 1.0)) for name in self.names])
         folder = tempfile.mkdtemp()
         scenario = Scenario(space, n_trials=budget, seed=seed, deterministic=True, output_directory=folder)
         design = Facade.get_initial_design(scenario, n_configs=20)
         self.facade = Facade(scenario, lambda config, seed=0: 0.0, initial_design=design, logging_level=False)
 
-    def ask(self) -> list[SmacPoint]:
-        info, self.asked = self.facade.ask(), self.asked + 1
-        return [SmacPoint(self.asked - 1, np.array([info.config[name] for name in self.names]), info)]
+    def next(self) -> tuple[Array, Any]:
+        info = self.facade.ask()
+        return np.array([info.config[name] for name in self.names]), info
 
-    def tell(self, point: SmacPoint, value: float | None) -> None:
+    def learn(self, handle: Any, cost: float) -> None:
         from smac.runhistory.dataclasses import TrialValue
 
-        assert value is not None
-        point.value = value
-        self.facade.tell(point.handle, TrialValue(cost=-value))
+        self.facade.tell(handle, TrialValue(cost=cost))
+
+
+class Nevergrad(Outside):
+    """Nevergrad's NGOpt, which chooses an algorithm by dimension and budget and begins at the centre."""
+
+    def __init__(self, problem: problems.Problem, seed: int, budget: int) -> None:
+        import nevergrad
+
+        super().__init__(problem)
+        warnings.simplefilter("ignore")  # from here on: its inner solvers warn at every run
+        cube = nevergrad.p.Array(shape=(self.dimension,), lower=0.0, upper=1.0)
+        cube.random_state.seed(seed)
+        self.optimizer = nevergrad.optimizers.NGOpt(cube, budget=budget)
+
+    def next(self) -> tuple[Array, Any]:
+        candidate = self.optimizer.ask()
+        return candidate.value, candidate
+
+    def learn(self, handle: Any, cost: float) -> None:
+        self.optimizer.tell(handle, cost)
+
+
+class Pycma(Outside):
+    """pycma with its own population, from a random point or from the centre; our `cma-es` has the paper's 20."""
+
+    SIGMA = 0.25  # of the width, which pycma's documentation recommends
+
+    def __init__(self, problem: problems.Problem, seed: int, *, centre: bool) -> None:
+        import cma
+
+        super().__init__(problem)
+        start = np.full(self.dimension, 0.5) if centre else np.random.default_rng(seed).random(self.dimension)
+        options = {"bounds": [0.0, 1.0], "seed": seed + 1, "verbose": -9}
+        self.strategy = cma.CMAEvolutionStrategy(start, self.SIGMA, options)
+        self.waiting: list[Array] = []
+        self.told: list[tuple[Array, float]] = []
+
+    def next(self) -> tuple[Array, Any]:
+        if not self.waiting:
+            self.waiting = self.strategy.ask()
+        x = self.waiting.pop(0)
+        return x, x
+
+    def learn(self, handle: Any, cost: float) -> None:
+        self.told.append((handle, cost))
+        if not self.waiting:
+            self.strategy.tell(*zip(*self.told, strict=True))
+            self.told = []
 
 
 def search(method: str, problem: problems.Problem, seed: int, budget: int) -> Any:
     """Something to ask and tell."""
-    if method == "smac":
-        return Smac(problem, seed, budget)
-    if method == "botorch":
-        return botorch(problem, seed)
+    outside: dict[str, Callable[[], Any]] = {
+        "smac": lambda: Smac(problem, seed, budget),
+        "nevergrad": lambda: Nevergrad(problem, seed, budget),
+        "pycma": lambda: Pycma(problem, seed, centre=False),
+        "pycma from centre": lambda: Pycma(problem, seed, centre=True),
+        "botorch": lambda: botorch(problem, seed),
+    }
+    if method in outside:
+        return outside[method]()
     name, _, part = method.partition(" without ")
     known = budget if name.endswith(KNOWN) else None
     options = {part: False} if part else {}
@@ -167,7 +258,8 @@ def make(name: str, seed: int) -> problems.Problem:
     """The problem with its variables and optimum moved; with noise (@SD), or rounded down to plateaus (~STEP)."""
     name, _, noise = name.partition("@")
     name, _, step = name.partition("~")
-    problem = pairs(seed) if name == "Pairs" else problems.make(name, shuffle=True, shift=True, seed=seed)
+    moved = not name.startswith("bbob")  # COCO's instances are moved by themselves
+    problem = pairs(seed) if name == "Pairs" else problems.make(name, shuffle=moved, shift=moved, seed=seed)
     problem = replace(problem, noise=float(noise or 0.0))
     if not step:
         return problem
@@ -207,13 +299,18 @@ def play(job: Job, folder: Path) -> str:
 
 
 def finish(wanted: Sequence[Job], store: Store, workers: int) -> None:
-    """Do every job that is not stored. Processes are spawned: a forked one cannot use an accelerator."""
+    """Do every job that is not stored; one that fails is said, and the others go on.
+
+    Processes are spawned: a forked one cannot use an accelerator.
+    """
     missing = [job for job in wanted if job not in store]
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
         futures = [pool.submit(play, job, store.folder) for job in missing]
         for count, future in enumerate(as_completed(futures), 1):
-            print(f"{count}/{len(missing)} {future.result()}", flush=True)
+            failed = future.exception()
+            said = future.result() if failed is None else f"failed: {type(failed).__name__}: {failed}"
+            print(f"{count}/{len(missing)} {said}", flush=True)
 
 
 def rows(store: Store) -> Iterator[dict[str, Any]]:
@@ -285,18 +382,89 @@ def short(values: Array) -> str:
     return f"{values.mean():.{digits}f} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", nargs="*", default=PROBLEMS)
-    parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--seeds", type=int, default=10)
+def usable(names: Sequence[str]) -> list[str]:
+    """The methods whose libraries are here; what is left out is said."""
+    here = []
+    for name in names:
+        if name in NEEDS:
+            absent = [] if importlib.util.find_spec(NEEDS[name]) else [NEEDS[name]]
+        else:
+            absent = methods.missing(methods.find(name.partition(" with")[0]))
+        if absent:
+            print(f"{name} is left out: it needs {' and '.join(absent)}")
+        else:
+            here.append(name)
+    return here
+
+
+def whole_numbers(text: str) -> list[int]:
+    """2,5-7 is 2, 5, 6, 7."""
+    ends = [(part.partition("-")[0], part.rpartition("-")[2]) for part in text.split(",")]
+    return [number for first, last in ends for number in range(int(first), int(last) + 1)]
+
+
+def contests(store: Store, arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, suites.Contest]:
+    """What is stored of these methods on these instances of a suite: a contest for each dimension and budget."""
+    loss: dict[tuple[int, int], dict[tuple[str, str], Array]] = defaultdict(dict)
+    for job, stored in sorted(store.every(), key=lambda run: parts_of(run[0].problem)):
+        suite, _, D, instance = parts_of(job.problem)
+        if suite == arguments.suite and instance in arguments.instances:
+            above = np.array(stored.series("trace")) - (stored.optimum or 0.0)
+            loss[D, job.budget][job.problem, job.case.method] = above
+    known = coco.SUITES[arguments.suite].known
+    return {
+        f"{arguments.suite}, {D} variables, {budget} evaluations": suites.Contest.of(loss[D, budget], names, known)
+        for D, budget in sorted(loss)
+    }
+
+
+def run_suite(arguments: argparse.Namespace) -> None:
+    """All functions of a suite of COCO's: the runs that are missing, then tables of all that are stored."""
+    suite, names, store = arguments.suite, usable(arguments.methods), Store(arguments.results, print)
+    wanted = [
+        Job(coco.name_of(suite, f, D, i), Case(method), i, arguments.budget)
+        for D, f, i, method in itertools.product(arguments.dimensions, arguments.functions, arguments.instances, names)
+    ]
+    with store.claimed():
+        finish(wanted, store, arguments.workers)
+    found = {title: one for title, one in contests(store, arguments, names).items() if one.problems}
+    parts = [f"## {title}\n\n{suites.section(one, group_of, SUITE_POINTS)}" for title, one in found.items()]
+    print("\n".join(parts))
+    if arguments.page is not None:
+        stem = arguments.page.with_suffix("")
+        suites.figure(found, stem)
+        text = arguments.page.read_text().partition("<!-- table -->")[0]
+        shown = f"![Mean rank against evaluations]({stem.name}.png)\n\n"
+        arguments.page.write_text(text + "<!-- table -->\n\n" + shown + "\n".join(parts))
+
+
+def group_of(problem: str) -> str:
+    """The name of COCO's group of functions that a problem of a suite is in."""
+    return next(group for group, functions in coco.GROUPS.items() if parts_of(problem)[1] in functions)
+
+
+def parts_of(problem: str) -> tuple[str, int, int, int]:
+    """Suite, function, dimension and instance."""
+    name = coco.FAMILIES[0].pattern.fullmatch(problem)
+    assert name is not None
+    return name["suite"], int(name["f"]), int(name["D"]), int(name["i"] or 1)
+
+
+def add_suite(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--suite", default="bbob-largescale", choices=SUITES)
+    parser.add_argument("--dimensions", type=whole_numbers, default=[40, 80], help="default: 40,80")
+    parser.add_argument("--functions", type=whole_numbers, default=range(1, 25), help="default: 1-24")
+    parser.add_argument("--instances", type=whole_numbers, default=[11, 12, 13], help="default: 11-13")
+    parser.add_argument("--methods", nargs="*", default=[*METHODS, "pycma", "nevergrad"])
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--centre", action="store_true")
-    parser.add_argument("--results", type=Path, default=Path("results/peers"), help="folder of the finished runs")
-    parser.add_argument("--table", type=Path, help="write the table there, below the line <!-- table -->")
-    parser.add_argument("--readme", type=Path, help="write the headline table there, between <!-- peers --> marks")
-    arguments = parser.parse_args()
+    parser.add_argument("--results", type=Path, default=Path("results/coco"), help="folder of the finished runs")
+    parser.add_argument("--page", type=Path, help="write tables below the line <!-- table -->, the figure beside it")
+    parser.set_defaults(command=run_suite)
+
+
+def run_problems(arguments: argparse.Namespace) -> None:
+    """The runs that are missing, then the table of all."""
     variation = {"centre": True} if arguments.centre else {}
     wanted = [
         Job(problem, Case(method), seed, arguments.budget, variation)
@@ -316,6 +484,23 @@ def main() -> None:
         before, rest = arguments.readme.read_text().split("<!-- peers -->")
         after = rest.split("<!-- /peers -->")[1]
         arguments.readme.write_text(f"{before}<!-- peers -->\n{headline(stored)}\n<!-- /peers -->{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", nargs="*", default=PROBLEMS)
+    parser.add_argument("--methods", nargs="*", default=METHODS)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--centre", action="store_true")
+    parser.add_argument("--results", type=Path, default=Path("results/peers"), help="folder of the finished runs")
+    parser.add_argument("--table", type=Path, help="write the table there, below the line <!-- table -->")
+    parser.add_argument("--readme", type=Path, help="write the headline table there, between <!-- peers --> marks")
+    parser.set_defaults(command=run_problems)
+    add_suite(parser.add_subparsers(metavar="coco").add_parser("coco", help="a suite of COCO's"))
+    arguments = parser.parse_args()
+    arguments.command(arguments)
 
 
 if __name__ == "__main__":

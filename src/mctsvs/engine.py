@@ -6,14 +6,16 @@ or never, and a point that has no ticket is visibly somebody else's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from mctsvs.common import Array, Indices, State
-from mctsvs.history import ELSEWHERE, History
+from mctsvs.history import ELSEWHERE, LARGEST, History
 from mctsvs.options import Options
 from mctsvs.state import Saved
 from mctsvs.tree import Node
@@ -31,12 +33,19 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Observation:
-    """A point with its value (NaN: the evaluation failed) and the variables it was made by moving."""
+    """A point with its value (NaN: the evaluation failed) and the variables it was made by moving.
+
+    Values whose squares could overflow in sums are cut to the largest that is safe, so that no engine need think of it.
+    """
 
     x: Array
     y: float
     variables: Indices
     ticket: int = ELSEWHERE  # of the proposal it answers; `ELSEWHERE`: a point of the user's, or of another run
+
+    def __post_init__(self) -> None:
+        if abs(self.y) > LARGEST:
+            object.__setattr__(self, "y", math.copysign(LARGEST, self.y))
 
     @property
     def foreign(self) -> bool:
@@ -116,10 +125,12 @@ class HistoryEngine(Saved):
         """Coordinates of the unit cube, D."""
         return len(self.owner)
 
-    @property
+    @cached_property
     def everything(self) -> Indices:
-        """All variables."""
-        return np.arange(len(self.offsets) - 1)
+        """All variables: one array for all proposals, which nobody can write to."""
+        variables = np.arange(len(self.offsets) - 1)
+        variables.flags.writeable = False
+        return variables
 
     def coordinates_of(self, variables: Indices) -> Indices:
         """Of the unit cube, in the order of the variables."""

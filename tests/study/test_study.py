@@ -426,6 +426,42 @@ def test_an_error_between_the_method_and_the_journal_does_no_harm(
             expected.tell(other, objective(trial.x))
 
 
+@pytest.mark.parametrize("at", ["append", "note"])
+def test_an_interrupt_at_any_moment_leaves_the_journal_right(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C when all is stored, but this process has not taken note of it yet."""
+    with Study(tmp_path / "s.db", BOX, method="random") as study:
+        first, second, third = study.ask(3)
+        changes: list[Any] = [
+            lambda: study.keep(first, 1.0),
+            lambda: study.strike(second),
+            lambda: study.tell(third, 2.0),
+            lambda: study.plan(50),
+            study.ask,
+        ]
+        for change in changes:
+            assert study.optimizer is not None
+            with monkeypatch.context() as patch:
+                part: Any = study._ledger.journal if at == "append" else study._ledger.contents
+                inner = getattr(part, at)
+
+                def interrupted(*arguments: Any, inner: Any = inner) -> None:
+                    inner(*arguments)
+                    raise KeyboardInterrupt
+
+                patch.setattr(part, at, interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    change()
+        assert study.trials[2].value == 2.0
+        assert dict(study.results) == {0: (1.0, "")}
+        assert dict(study.strikes) == {1: 1}
+        assert (len(study.trials), study.optimizer.budget) == (4, 50)
+        study.ask()
+    with Study(tmp_path / "s.db") as study:
+        assert len(study.trials) == 5
+
+
 def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
     opt = Optimizer(BOX, seed=4)
     with Study(tmp_path / "s.db", BOX, seed=4) as study:

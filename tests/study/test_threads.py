@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -137,3 +138,27 @@ def test_without_its_lock_file_a_second_writer_is_noticed_by_the_first(tmp_path:
             study.ask()
     with Study(path) as study:
         assert len(study.pending) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_while_a_thread_changes_the_study_can_still_look_at_it(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", BOX, method="random") as study:
+        study.tell(study.ask()[0], 1.0)
+        held, release = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with study._ledger.mutex:
+                held.set()
+                release.wait(60)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait(60)
+        process = os.fork()
+        if process == 0:
+            signal.alarm(20)
+            os._exit(0 if (study.evaluated, len(study.space), study.best.value) == (1, 6, 1.0) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+        release.set()
+        thread.join()

@@ -49,7 +49,6 @@ class EmbeddingEngine(DesignEngine):
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: DesignOptions, d: int) -> None:
         super().__init__(offsets, rng, options)
         self.low = History(d)
-        self.variables = self.everything  # one array for all proposals: an embedding moves every variable
 
     @abstractmethod
     def up(self, U: Array) -> Array:
@@ -78,7 +77,7 @@ class EmbeddingEngine(DesignEngine):
 
     def hand_out(self, U: Array, iteration: int) -> list[Proposal]:
         """Proposals of low-dimensional points; clipping only mends rounding where `up` stays inside the cube."""
-        return [self.proposal(x, self.variables, iteration) for x in np.clip(self.up(U), 0.0, 1.0)]
+        return [self.proposal(x, self.everything, iteration) for x in np.clip(self.up(U), 0.0, 1.0)]
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
@@ -87,7 +86,10 @@ class EmbeddingEngine(DesignEngine):
 
     def avoided(self, waiting: Array) -> Array:
         """(a, d) points that failed or wait for their value."""
-        return np.concatenate([np.array(self.low.failures).reshape(-1, self.low.X.shape[1]), waiting])
+        return self.subspace(waiting).avoid
+
+    def subspace(self, waiting: Array) -> Subspace:
+        return Subspace(self.low, np.arange(self.low.X.shape[1]), waiting)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class FixedEmbedding(EmbeddingEngine):
         """Draw the embedding from the engine's generator."""
 
     def search(self, n: int, waiting: Array) -> Array:
-        return self.solver.propose(n, Subspace(self.low, np.arange(self.low.X.shape[1]), waiting), self.rng)
+        return self.solver.propose(n, self.subspace(waiting), self.rng)
 
 
 class HeSBO(FixedEmbedding):

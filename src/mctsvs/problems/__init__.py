@@ -19,7 +19,7 @@ from typing import Any
 
 from mctsvs import plugins
 from mctsvs.common import InputError
-from mctsvs.problems import cancer, hpolib, lasso, mopta, mujoco, nas, rover, svm, synthetic
+from mctsvs.problems import cancer, coco, hpolib, lasso, mopta, mujoco, nas, rover, svm, synthetic
 from mctsvs.problems.problem import Family, Problem, Variation
 
 __all__ = ["FAMILIES", "Family", "Problem", "Variation", "available", "families", "make", "resolve"]
@@ -34,6 +34,7 @@ FAMILIES: list[Family] = [
     *lasso.FAMILIES,
     *svm.FAMILIES,
     *cancer.FAMILIES,
+    *coco.FAMILIES,
 ]
 
 

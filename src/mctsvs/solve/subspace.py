@@ -11,6 +11,8 @@ import numpy.typing as npt
 from mctsvs.common import Array, Indices
 from mctsvs.history import History
 
+MOST_AVOIDED = 200  # points that failed or wait for their value
+
 
 @dataclass(frozen=True)
 class Subspace:
@@ -51,7 +53,19 @@ class Subspace:
         return np.asarray(np.bincount(self.owner)[self.owner[self.coordinates]] > 1)
 
     @cached_property
+    def failures(self) -> Array:
+        """(f, d) points that failed."""
+        failed = self.history.failures if self.failed is None else self.failed
+        return np.array([x[self.coordinates] for x in failed]).reshape(len(failed), self.dimension)
+
+    @cached_property
     def avoid(self) -> Array:
-        """(a, d) points waiting for their value or failed: no reason to propose them again."""
-        points = [*(self.history.failures if self.failed is None else self.failed), *self.waiting]
-        return np.array([x[self.coordinates] for x in points]).reshape(len(points), self.dimension)
+        """(a, d) points waiting for their value or failed: no reason to propose them again.
+
+        Of very many, those nearest to the best point: a model pays for each of them.
+        """
+        points = np.concatenate([self.failures, self.waiting[:, self.coordinates]])
+        if len(points) <= MOST_AVOIDED or not len(self.history):
+            return points
+        distance = np.square(points - self.X[self.history.best(1)[0]]).sum(axis=1)
+        return points[np.sort(np.argsort(distance, kind="stable")[:MOST_AVOIDED])]

@@ -78,7 +78,7 @@ class Region(TrustRegion):
         """The region's model, its centre, and the values the model was given.
 
         Of many points only the nearest to the centre enter: values far away set a scale on which the differences
-        near the optimum look like noise.
+        near the optimum look like noise. Failures enter as bad values, to which no parameter is fitted.
         """
         X, y = subspace.X[self.rows], subspace.y[self.rows]
         centre = X[self.foreign + int(np.argmax(y[self.foreign :]))]
@@ -87,7 +87,11 @@ class Region(TrustRegion):
             near = nearest(X, centre, most, scale=np.exp(-self.model.theta[: len(centre)]))
             X, y = X[near], y[near]
             self.model.forget()
-        return self.model.update(X, y), centre, y
+        posterior = self.model.update(X, y)
+        failed = subspace.failures
+        if len(failed) > most:
+            failed = failed[nearest(failed, centre, most, scale=np.exp(-posterior.theta[: len(centre)]))]
+        return posterior.with_lies(failed, float(posterior.y.min())), centre, y
 
     def learn(self, rows: Indices, y: Array, options: RegionOptions, d: int) -> None:
         """Take these rows of the history, grow or shrink by their values; y (n,) are all values."""

@@ -98,9 +98,9 @@ def unpack_point(data: bytes) -> Array:
 
 def pack_positions(positions: Indices, n: int) -> bytes:
     """Positions among n: nothing where it is all of them in order, a bit each, or a list where that is shorter."""
-    if len(positions) == n and np.array_equal(positions, np.arange(n)):
-        return b""
     ascending = bool((positions[1:] > positions[:-1]).all())
+    if ascending and len(positions) == n:
+        return b""
     if ascending and 4 * len(positions) > n // 8:
         mask = np.zeros(n, np.bool_)
         mask[positions] = True

@@ -203,24 +203,24 @@ class Journal:
         self._check_present(now, LOOK_SECONDS)
         wait = now - self._synced > SYNC_SECONDS
         rows, seq, last = _rows(events, self.length, self.last)
-        with clear_errors(self.path):
-            one = self.connection.execute
-            try:
-                if wait:
-                    one("PRAGMA synchronous = FULL")
-                one("BEGIN IMMEDIATE")
-                self._move_head(seq, last)
-                self.connection.executemany(INSERT, rows)
-                if memory is not None:
-                    row = (seq, memory, memory_checksum(seq, last, memory))
-                    one("INSERT OR REPLACE INTO memory VALUES (0, ?, ?, ?)", row)
-                one("COMMIT")
-            except BaseException:
+        one = self.connection.execute
+        try:
+            if wait:
+                one("PRAGMA synchronous = FULL")
+            one("BEGIN IMMEDIATE")
+            self._move_head(seq, last)
+            self.connection.executemany(INSERT, rows)
+            if memory is not None:
+                row = (seq, memory, memory_checksum(seq, last, memory))
+                one("INSERT OR REPLACE INTO memory VALUES (0, ?, ?, ?)", row)
+            one("COMMIT")
+            if wait:
+                one("PRAGMA synchronous = NORMAL")
+        except BaseException as error:
+            with clear_errors(self.path):
                 self.release()
-                raise
-            finally:
-                if wait:
-                    one("PRAGMA synchronous = NORMAL")
+                one("PRAGMA synchronous = NORMAL")
+                raise error from None
         if wait:
             self._synced = now
         self.length, self.last = seq, last

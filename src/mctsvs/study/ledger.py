@@ -16,7 +16,8 @@ from typing import Any
 
 from mctsvs.common import Array, InputError
 from mctsvs.optimizer import Optimizer
-from mctsvs.study import codec, contents
+from mctsvs.study import codec
+from mctsvs.study.contents import Contents, optimizer, read
 from mctsvs.study.errors import LostError, StudyError
 from mctsvs.study.files import save_beside
 from mctsvs.study.formats import Event
@@ -33,10 +34,10 @@ class Ledger:
 
     def __init__(self, path: Path, lock: WriterLock | None) -> None:
         self.path, self.lock = path, lock
-        self.mutex = threading.RLock()
+        self._mutex = threading.RLock()
         self.journal = Journal(path, readonly=lock is None)
         try:
-            self.contents = contents.read(self.journal)
+            self._contents = read(self.journal)
         except BaseException:
             self.journal.close()
             raise
@@ -48,14 +49,26 @@ class Ledger:
         self._process = os.getpid()
 
     @property
+    def mutex(self) -> contextlib.AbstractContextManager[Any]:
+        """In a child made by fork, the thread that held it may not be there."""
+        return self._mutex if os.getpid() == self._process else contextlib.nullcontext()
+
+    @property
+    def contents(self) -> Contents:
+        """What the journal holds, read again where that is needed."""
+        with self.mutex:
+            if self._stale and os.getpid() == self._process:
+                self._contents = read(self.journal)
+                self._optimizer, self._stale = None, False
+            return self._contents
+
+    @property
     def optimizer(self) -> Optimizer:
         """As it is after the last event; made when first needed."""
         with self.mutex:
-            if self._stale:
-                self.contents = contents.read(self.journal)
-                self._optimizer, self._stale = None, False
+            current = self.contents
             if self._optimizer is None:
-                self._optimizer = self._revive()
+                self._optimizer = self._revive(current)
             return self._optimizer
 
     @property
@@ -63,21 +76,21 @@ class Ledger:
         """The optimizer, where there is one."""
         return None if self._optimizer is None else self.optimizer
 
-    def _revive(self) -> Optimizer:
+    def _revive(self, current: Contents) -> Optimizer:
         if not self.named:
-            method = self.contents.identity["method"]
+            method = current.identity["method"]
             raise StudyError(
                 f"the method of the study {str(self.path)!r} is the file {method!r}, which is not imported just "
                 f"because a study says so: name it with method="
             )
         try:
-            return contents.optimizer(self.contents)
+            return optimizer(current)
         except InputError:  # such as a library that is not installed here
             raise
         except Exception:  # another version of the method remembers other things; what happened is the same
-            self.contents = contents.read(self.journal, memory=False)
+            self._contents = read(self.journal, memory=False)
         try:
-            return contents.optimizer(self.contents)
+            return optimizer(self._contents)
         except InputError:
             raise
         except Exception as error:
@@ -140,7 +153,7 @@ class Ledger:
         with self.writing():
             number = self.optimizer.waiting(trial).number
             self._store([Event("strike", number, text=message)])
-            return self.contents.strikes[number]
+            return self._contents.strikes[number]
 
     def enqueue(self, units: Sequence[Array]) -> None:
         with self.writing():
@@ -191,7 +204,7 @@ class Ledger:
     def writing(self) -> contextlib.AbstractContextManager[Any]:
         """The mutex, for a change; in a child process it may be held by a thread that is not there."""
         self.check_writable()
-        return self.mutex
+        return self._mutex
 
     def check_writable(self) -> None:
         if self.lock is None:
@@ -207,6 +220,7 @@ class Ledger:
 
     def _store(self, events: list[Event], *, remember: bool = False) -> None:
         before = time.perf_counter()
+        stale, self._stale = self._stale, True
         memory = None
         if remember:
             assert self._optimizer is not None
@@ -216,19 +230,20 @@ class Ledger:
         except LostError as error:
             raise self._rescued(error, events) from None
         for event in events:
-            self.contents.note(event)
+            self._contents.note(event)
+        self._stale = stale
         if remember:
             self._thinking, self._price = 0.0, time.perf_counter() - before
 
     def _rescued(self, error: LostError, events: Sequence[Event]) -> LostError:
         """The file is gone: all that is in memory goes into another one, these events included."""
         for event in events:
-            self.contents.note(event)
+            self._contents.note(event)
         self._stale = False  # there is nothing to read any longer
-        identity = {"identity": self.contents.identity}
-        trials = self.contents.trials if self._optimizer is None else self._optimizer.trials
+        identity = {"identity": self._contents.identity}
+        trials = self._contents.trials if self._optimizer is None else self._optimizer.trials
         try:
-            where = save_beside(self.path, Journal.contents(identity, self.contents.events(trials)))
+            where = save_beside(self.path, Journal.contents(identity, self._contents.events(trials)))
         except StudyError as failure:
             self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
         else:

@@ -1,0 +1,81 @@
+"""Every method under extremes: it asks for valid points that are new, as many as it was asked for, and warns of nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs import Categorical
+from mctsvs.common import Array
+from mctsvs.methods import METHODS, missing
+from mctsvs.optimizer import Optimizer
+
+BOX = [(-2.0, 3.0)] * 6
+
+
+def smooth(x: Array) -> float:
+    return float(np.square(x - 0.5).sum())
+
+
+@dataclass(frozen=True)
+class Extreme:
+    f: Callable[[Array], float | None] = smooth
+    space: Any = field(default_factory=lambda: BOX)
+    batch: int = 1
+    imported: int = 0
+
+
+EXTREMES = {
+    "all equal": Extreme(lambda x: 7.0),
+    "two values": Extreme(lambda x: float(x[0] > 0.0)),
+    "huge": Extreme(lambda x: 1e300 if x[0] > 0.0 else -1e300),
+    "nearly all failing": Extreme(lambda x: smooth(x) if x.sum() * 1e3 % 10.0 < 1.0 else None),
+    "one variable": Extreme(space=[(-2.0, 3.0)]),
+    "a category of 5,000": Extreme(
+        lambda x: abs(x[0] - 77.0) + x[1], {"a": Categorical(list(range(5000))), "b": (0.0, 1.0)}
+    ),
+    "batches of 50": Extreme(batch=50),
+    "imported points": Extreme(imported=200),
+}
+
+# evaluations: enough for the model to take over from the design
+BUDGET = 30
+FEWER = {"optuna-gp": 12, "optuna-tpe": 16, "alebo": 12, "vae-bo": 14, "saasbo": 14, "mcts-vs-saasbo": 14}
+SAMPLER = {"warmup": 8, "mcmc_samples": 8, "thinning": 4}
+QUICK: dict[str, dict[str, Any]] = {
+    "optuna-gp": {"initial_points": 6},
+    "alebo": {"initial_points": 6, "samples": 2, "starts": 1},
+    "vae-bo": {"initial_points": 8, "steps": 20, "interval": 5},
+    "saasbo": SAMPLER,
+    "mcts-vs-saasbo": SAMPLER,
+}
+
+
+def optimizer(method: str, space: Any, seed: int, budget: int) -> Optimizer:
+    absent = missing(METHODS[method])
+    if absent and "CI" not in os.environ:  # there a missing library is a missing install step, and the test fails
+        pytest.skip(f"{', '.join(absent)} not installed")
+    return Optimizer(space, method=method, seed=seed, budget=budget, **QUICK.get(method, {}))
+
+
+@pytest.mark.parametrize("extreme", EXTREMES)
+@pytest.mark.parametrize("method", METHODS)
+def test_extremes(method: str, extreme: str) -> None:
+    case = EXTREMES[extreme]
+    budget = max(FEWER.get(method, BUDGET), 2 * case.batch)
+    opt = optimizer(method, case.space, 0, budget)
+    for x in np.random.default_rng(1).uniform(-2.0, 3.0, (case.imported, len(BOX))):
+        opt.add(x, case.f(x))
+    asked = 0
+    while asked < budget:
+        for trial in opt.ask(min(case.batch, budget - asked)):
+            asked += 1
+            opt.space.encode(trial.x)  # says what is wrong with a point that is none of the space
+            opt.tell(trial, case.f(trial.x))
+    assert asked == budget
+    assert len({trial.unit.tobytes() for trial in opt.trials}) == case.imported + budget, "a point was asked for again"
