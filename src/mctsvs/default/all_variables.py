@@ -1,6 +1,8 @@
 """Bayesian optimisation of all variables that may matter, or of a changing part of very many.
 
-Two models under the dimension-scaled prior take turns, once there are points enough for a model of the best.
+Two kinds of model take turns: one that treats all variables alike (`solve.iso`) and one with a lengthscale for each
+variable (the dimension-scaled prior). The first knows the shape of a bowl from a few points, however many variables matter;
+the second finds the few that do. Which of the two cases it is cannot be told from noisy values, nor where tests give up.
 """
 
 from __future__ import annotations
@@ -9,28 +11,29 @@ import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
+from mctsvs.default.ablation import Ablation
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.history import History
 from mctsvs.solve import DIMENSION_SCALED
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
+from mctsvs.solve.iso import IsoOptions, IsotropicSearch
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
 
 class AllModel(Saved):
-    """The next point in many coordinates; `owner` says which variable each belongs to.
+    """The next point in many coordinates; `owner` says which variable each belongs to."""
 
-    best   every other point comes from a model of the best points alone
-    """
-
-    saved = ("part", "given", "of_all", "of_best")
+    saved = ("part", "given", "of_all", "of_best", "alike")
     part: Indices | None = None  # the coordinates moved, where these are not all
     given: bool = False  # whether the caller chose them
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
+    alike: IsotropicSearch
 
-    def __init__(self, owner: Indices, *, best: bool = True) -> None:
-        self.owner, self.best, options = owner, best, BOOptions(**DIMENSION_SCALED)
+    def __init__(self, owner: Indices, parts: Ablation) -> None:
+        self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
+        self.alike = IsotropicSearch(IsoOptions())
         self.of_all = BayesianOptimisation(options, distinct=True)
         self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 
@@ -56,10 +59,14 @@ class AllModel(Saved):
         failed = history.failures_beside(start, moved) if self.given else None  # others may do what others did
         subspace = Subspace(history, moved, waiting, self.owner, failed)
 
-        def ask(model: BayesianOptimisation) -> Candidate:
+        def ask(model: BayesianOptimisation | IsotropicSearch) -> Candidate:
             x = start.copy()
             x[moved] = model.propose(1, subspace, rng)[0]
             return Candidate(x)
 
-        best = self.best and turn % 2 == 1 and len(history) >= 2 * len(moved)
+        if self.parts.alike:
+            if turn % 2 == 0:
+                return ask(self.alike).x
+            turn //= 2
+        best = self.parts.best and turn % 2 == 1 and len(history) >= 2 * len(moved)
         return in_turn(self.of_best if best else None, self.of_all, ask, history.X).x

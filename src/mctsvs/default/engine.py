@@ -29,17 +29,21 @@ class FirstPoints:
     Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
     """
 
-    dimension: int
+    owner: Indices  # (D,) variable of each coordinate
     seed: int  # of a generator of its own, so that the hypercube need not be saved
     used: int = 0
 
     @cached_property
-    def hypercube(self) -> Array:
-        return latin_hypercube(const.DESIGN_OF_ALL, self.dimension, np.random.default_rng(self.seed))
+    def points(self) -> Array:
+        """(n, D) the middle of every range first, with categories as the hypercube has them."""
+        rng = np.random.default_rng(self.seed)
+        points = latin_hypercube(const.DESIGN_OF_ALL, len(self.owner), rng)
+        points[0, np.bincount(self.owner)[self.owner] == 1] = 0.5
+        return points
 
     def next(self, rng: np.random.Generator) -> Array:
         self.used += 1
-        return self.hypercube[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(self.dimension)
+        return self.points[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(len(self.owner))
 
 
 class EvidenceSearch(HistoryEngine):
@@ -70,8 +74,8 @@ class EvidenceSearch(HistoryEngine):
         order = rng.permutation(n)
         self.phase, self.open = Design(Probe(order)), {}
         self.evidence, self.count = Evidence(n), ActiveCount(n)
-        self.first_points = FirstPoints(self.dimension, int(rng.integers(2**63)))
-        self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, best=options.best)
+        self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
+        self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, options)
 
     def plan(self, budget: int) -> None:
         """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""

@@ -59,12 +59,21 @@ class Phase(Saved):
         if not np.isfinite(y):
             return self
         if kind is Kind.AUDIT and search.differs(y, question.level):
-            return OptimiseAll()
+            assert question.base is not None
+            return self.reopened(search, search.changed_variables(observation.x, question.base))
         if kind in (Kind.PROBE, Kind.TEST):
             search.learn(question, observation)
         if kind is Kind.LOCAL:
             search.learn_locally(question, y)
         return self
+
+    def reopened(self, search: EvidenceSearch, group: Indices) -> Phase:
+        """The phase after rejected variables were seen to act: they are tested again, unless that goes on and on."""
+        if not isinstance(self, Audit | OptimiseFound) or search.evidence.reopened >= const.REOPENED:
+            return self if isinstance(self, Tests) else OptimiseAll()
+        search.evidence.reopen(group)
+        search.audits = 0
+        return Tests()
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
         """The phase after a point of another worker or an earlier run.
