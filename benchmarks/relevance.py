@@ -55,7 +55,8 @@ def found(seeds: int, method: str) -> None:
             right = int(important[problem.active].sum())
             counts.append((right, int(important.sum()) - right))
         right_, wrong = np.mean(counts, axis=0)
-        print(f"| {name}, noise {sd:g} | {right_:.1f} of {len(problem.active)} | {wrong:.1f} |", flush=True)
+        matter = name.partition("_")[0].lstrip("HartmnLevy")
+        print(f"| {name}, noise {sd:g} | {right_:.1f} of {matter} | {wrong:.1f} |", flush=True)
 
 
 def ranks(seeds: int, method: str) -> None:

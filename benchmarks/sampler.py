@@ -14,7 +14,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
-import sys
+import argparse
 import time
 import warnings
 from importlib import import_module
@@ -94,4 +94,7 @@ def compare_times() -> None:
 
 
 if __name__ == "__main__":
-    {"agree": agree, "time": compare_times}[sys.argv[1] if len(sys.argv) > 1 else "time"]()
+    parts = {"agree": agree, "time": compare_times}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", default="time", choices=parts)
+    parts[parser.parse_args().part]()

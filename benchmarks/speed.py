@@ -1,6 +1,6 @@
 """Speed: against peers where they do the same thing, against a bar where nobody does, against another source tree.
 
-    python benchmarks/speed.py [likelihood|ask|loop|thinking|huge|import|lbfgs|all] [--quick] [--ard]
+    python benchmarks/speed.py [likelihood|ask|loop|thinking|huge|import|lbfgs|tables|all] [--quick] [--ard]
     python benchmarks/speed.py before-after --base OTHER/src [--repeats 5]
 
 Each part prints one Markdown table. Every comparison is a ratio from a single run: both sides take turns on the same
@@ -25,6 +25,7 @@ import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ import numpy as np
 import scipy
 import scipy.optimize
 
-from mctsvs.common import Array
+from mctsvs.common import Array, InputError
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import JITTER, Likelihood
 from mctsvs.gp.quasi_newton import minimise
@@ -42,7 +43,7 @@ from mctsvs.gp.values import standardise
 from mctsvs.history import History
 from mctsvs.lab.loop import Clock, optimizer, rounds, spend
 from mctsvs.lab.sklearn_bo import regressor, with_solver
-from mctsvs.problems import Problem, make
+from mctsvs.problems import Problem, data, families, make
 from mctsvs.solve.bo import BayesianOptimisation, BOOptions
 from mctsvs.solve.subspace import Subspace
 
@@ -392,8 +393,32 @@ def lbfgs(options: argparse.Namespace) -> list[Row]:
     return rows
 
 
+def tables(options: argparse.Namespace) -> list[Row]:
+    """Problems that look their values up: to load one from its file, checksum included, and one evaluation."""
+    if options.data is not None:
+        data.set_directory(options.data)
+    make("Levy10_20")(np.zeros(20))  # what the first call loads is not the table's
+    rows = []
+    for family in (family for family in families() if family.kind == "table"):
+        data.forget()
+        started = time.perf_counter()
+        try:
+            problem = make(family.example)
+        except InputError as error:
+            rows.append(Row(f"{family.example}: no data ({str(error).split(':')[0]})"))
+            continue
+        points = np.random.default_rng(0).random((100 if options.quick else 1000, problem.dimension))
+        problem(points[0])
+        loaded = time.perf_counter() - started
+        times = [seconds(partial(problem, x)) for x in points]
+        what = f"{problem.name}, {problem.dimension} variables, best {problem.optimum:.6g}: load; evaluate, 99 % within"
+        mean, most = (f"{1e6 * float(spent):.0f} us" for spent in (np.mean(times), np.percentile(times, 99)))
+        rows.append(Row(what, f"{show(loaded)}; {mean}, {most}"))
+    return rows
+
+
 PARTS = {"likelihood": likelihood, "ask": ask, "loop": loop, "thinking": thinking, "huge": huge}
-PARTS |= {"import": importing, "lbfgs": lbfgs}
+PARTS |= {"import": importing, "lbfgs": lbfgs, "tables": tables}
 
 
 def main() -> int:
@@ -401,6 +426,7 @@ def main() -> int:
     parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "before-after", "all"])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: a smoke test, not a measurement")
     parser.add_argument("--ard", action="store_true", help="loop: the peer fits one lengthscale per variable")
+    parser.add_argument("--data", metavar="DIR", help="tables: where they are")
     parser.add_argument("--base", type=Path, metavar="SRC", help="before-after: the other tree's folder with mctsvs")
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="before-after: runs of each tree")
     given = parser.parse_args()

@@ -333,7 +333,11 @@ def test_a_problem_of_a_file_works_in_another_process_and_folder(own: Path, tmp_
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("bare.py:f", {}, r"the variables of 'bare.py:f' are unknown: give a space file \(--space FILE\), or write space = \["),
+        (
+            "bare.py:f",
+            {},
+            r"the variables of 'bare.py:f' are unknown: give a space file \(--space FILE\), or write",
+        ),
         ("own.py:vector", {"shuffle": True}, "own.py:vector cannot be varied by shuffle: only noise"),
         ("own.py:vector", {"direction": "up"}, "unknown direction 'up': use one of minimize, maximize"),
         ("own.py:vector", {"space": "none.toml"}, "there is no space file 'none.toml'"),

@@ -1,4 +1,4 @@
-"""Every method under extremes: it asks for valid points that are new, as many as it was asked for, and warns of nothing."""
+"""Every method under extremes: it asks for valid points that are new, as many as are wanted, and warns of nothing."""
 
 from __future__ import annotations
 

@@ -101,3 +101,16 @@ def test_children_partition_their_parent_and_state_restores(n: int, seed: int, s
     for a, b in zip(tree.path(turns), again.path(turns), strict=True):
         assert a.variables.tolist() == b.variables.tolist()
         assert (a.value, a.visits) == (b.value, b.visits)
+
+
+def test_a_tree_prints_the_names_of_its_variables() -> None:
+    tree = Tree.new(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    tree.expand(tree.root, np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert str(tree.root).splitlines()[1] == "  2 variables, value 1, visits 0"
+    named = tree.root.named(["rate", "width", "kind", "a", "b", "c", "d", "e", "f"])
+    assert str(named).splitlines() == [
+        "9 variables (rate, width, kind, a, b, c and 3 others), value 0.2222, visits 0",
+        "  2 variables (rate and kind), value 1, visits 0",
+        "  7 variables (width, a, b, c, d, e and 1 other), value 0, visits 0",
+    ]
+    assert not tree.root.names, "the tree itself stays as it is"

@@ -6,7 +6,6 @@ gives the class of an engine or a `Method`.
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs import plugins, select, solve
-from mctsvs.common import Indices, InputError
+from mctsvs.common import Indices, InputError, closest
 from mctsvs.engine import Engine
 from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.options import Options
@@ -133,6 +132,12 @@ METHODS: Mapping[str, Method] = _table(
     ),
     Method("baxus", "a sparse embedding that grows", "Papenmeier et al., NeurIPS 2022", engine="engines.baxus:BAxUS"),
     Method(
+        "gtbo",
+        "active variables found by group tests around the centre, then one model that knows them",
+        "Hellsten et al., arXiv 2310.03515, 2023",
+        engine="engines.gtbo:GTBO",
+    ),
+    Method(
         "optuna-tpe",
         "Optuna's multivariate tree-structured Parzen estimator",
         "Akiba et al., KDD 2019",
@@ -145,7 +150,7 @@ METHODS: Mapping[str, Method] = _table(
         "Optuna's Gaussian process sampler",
         "Akiba et al., KDD 2019",
         engine="engines.optuna_samplers:OptunaGP",
-        extra="optuna",
+        extra="optuna-gp",
         needs=("optuna", "torch"),
     ),
     Method(
@@ -176,8 +181,8 @@ def find(name: str) -> Method:
     found = _outside(name, name) if plugins.is_spec(name) else PACKAGES.find(name)
     if found is None:
         known = [*METHODS, *PACKAGES.names()]
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        meant = closest(name, known)
+        hint = f"did you mean {meant!r}? " if meant else ""
         raise InputError(f"unknown method {name!r}: {hint}The methods are {', '.join(known)}")
     return found
 

@@ -182,8 +182,9 @@ class Optimizer:
 
     @property
     def tree(self) -> Node | None:
-        """The tree of variable groups (variables, value, visits, children), for methods that have one."""
-        return self._engine.tree
+        """The tree of variable groups (variables, value, visits, children), for methods that have one; print it."""
+        root = self._engine.tree
+        return None if root is None else root.named(self.space.names)
 
     def __repr__(self) -> str:
         best = f", best {self.best.value:.6g}" if self.has_best else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mctsvs import methods
-from mctsvs.common import InputError, check_count
+from mctsvs.common import InputError, check_count, listed
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.optimizer import Optimizer
 from mctsvs.trial import Trial
@@ -54,15 +54,8 @@ class Result:
         best = next((t.number + 1 for t in self.trials if t.value == self.fun), None)
         found = "nothing succeeded" if best is None else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
         matter = [name for name, score in self.importance.items() if score > 0.5]
-        more = "" if not matter else f", {_listed(matter)} {'matters' if len(matter) == 1 else 'matter'}"
+        more = "" if not matter else f", {listed(matter)} {'matters' if len(matter) == 1 else 'matter'}"
         return f"Result({found}{more}: {self.message})"
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    """x17, x203 and 4 others."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} others"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def minimize(

@@ -11,11 +11,11 @@ A `Variant` says where the authors' published program differs from that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import Array, Indices, State, listed
 from mctsvs.state import Saved, dump, load
 from mctsvs.variant import TEXT, Variant
 
@@ -28,6 +28,7 @@ class Node:
     value: float = 0.0
     visits: int = 0
     children: tuple[Node, Node] | None = None  # left: important, right: the rest
+    names: Sequence[str] = field(default=(), repr=False)  # of all variables, at the root of a tree that is to be shown
 
     @property
     def is_leaf(self) -> bool:
@@ -41,11 +42,21 @@ class Node:
             yield depth, node
             ahead += [(depth + 1, child) for child in reversed(node.children or ())]
 
+    def named(self, names: Sequence[str]) -> Node:
+        """The same tree, which prints these names of the variables."""
+        return replace(self, names=names)
+
+    def show(self, names: Sequence[str] = ()) -> str:
+        """A line for each node, with the names of its variables where they are given."""
+        return "\n".join("  " * depth + node.line(names) for depth, node in self.walk())
+
+    def line(self, names: Sequence[str] = ()) -> str:
+        count = len(self.variables)
+        which = f" ({listed([names[i] for i in self.variables])})" if names else ""
+        return f"{count} variable{'s' * (count != 1)}{which}, value {self.value:.4g}, visits {self.visits}"
+
     def __str__(self) -> str:
-        return "\n".join(
-            f"{'  ' * depth}{len(node.variables)} variables, value {node.value:.4g}, visits {node.visits}"
-            for depth, node in self.walk()
-        )
+        return self.show(self.names)
 
 
 @dataclass

@@ -137,7 +137,7 @@ def test_a_strangers_file_connects_to_no_cluster(name: str, tmp_path: Path, caps
         study.note("command", {**study.notes["command"], name: "tcp://stranger:8786", "budget": 8})
     assert main(["resume", str(path)]) == 2
     said = capsys.readouterr().err
-    assert f"if you trust it add --{name} tcp://stranger:8786" in said
+    assert f"was run with --{name} tcp://stranger:8786, which is not done unasked" in said
     assert said.count("\n") == 1
     assert main(["resume", str(path), "--workers", "1"]) == 0
     assert len(trials(path)) == 8

@@ -15,7 +15,7 @@ from mctsvs.testing import MIXED, drive, mixed_objective
 NEEDS = {
     "cma-es": ("cma", "cma"),
     "optuna-tpe": ("optuna", "optuna"),
-    "optuna-gp": ("optuna and torch", "optuna"),
+    "optuna-gp": ("optuna and torch", "optuna-gp"),
     "vae-bo": ("torch", "torch"),
 }
 INSTALLED = {name: not methods.missing(methods.METHODS[name]) for name in NEEDS}
@@ -46,7 +46,7 @@ def test_the_error_names_only_what_is_missing(monkeypatch: pytest.MonkeyPatch) -
         "mctsvs.methods.importlib.util.find_spec", lambda name: None if name == "torch" else find("numpy")
     )
     with pytest.raises(
-        InputError, match=r"'optuna-gp' needs torch, not installed here: pip install 'mctsvs\[optuna\]'"
+        InputError, match=r"'optuna-gp' needs torch, not installed here: pip install 'mctsvs\[optuna-gp\]'"
     ):
         Optimizer([(0, 1)] * 3, method="optuna-gp")
 

@@ -25,6 +25,7 @@ from mctsvs.integrations.optuna import VARIABLES, MCTSVSSampler
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
+@pytest.mark.filterwarnings("ignore:all . points of the space have been tried")
 class TestConformance(
     pytest_samplers.BasicSamplerTestCase,  # type: ignore[misc, unused-ignore]
     pytest_samplers.RelativeSamplerTestCase,  # type: ignore[misc, unused-ignore]
@@ -163,6 +164,62 @@ def test_an_enqueued_point_is_somebody_elses() -> None:
     assert own == [1, 4, 5, 6]
     assert engine.history.tickets.tolist() == [-1, 0, -1, -1, 2, 3, 4]  # ticket 1 was half overwritten
     assert np.allclose(engine.low.X[2], 0.5)
+
+
+def lattice(trial: Any) -> float:
+    a, b = trial.suggest_int("a", 0, 4), trial.suggest_float("b", 0.0, 1.0, step=0.5)
+    return float((a - 3) ** 2 + b + (trial.suggest_categorical("c", ["x", "y", "z", "w"]) != "z"))
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "bo", "random", "hesbo"])
+def test_no_point_twice_until_there_is_none_left(method: str) -> None:
+    study = optuna.create_study(sampler=MCTSVSSampler(seed=0, method=method))
+    study.optimize(lattice, n_trials=60)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 60  # 5 x 3 x 4
+    with pytest.warns(UserWarning, match="all 60 points of the space have been tried") as warned:
+        study.optimize(lattice, n_trials=8)
+    assert len(warned) == 1
+    assert len({tuple(trial.params.values()) for trial in study.trials[60:]}) > 1
+
+
+def test_a_point_known_in_the_shared_parameters_may_be_new_in_the_others() -> None:
+    def objective(trial: Any) -> float:
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        return float(trial.suggest_float(f"own-{kind}", 0.0, 1.0) + (kind == "a"))
+
+    study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
+    study.optimize(objective, n_trials=30)  # a warning would be an error
+    assert study.best_params["kind"] == "b"
+
+
+def test_threads_share_a_sampler() -> None:
+    """The first trials begin before any parameter is known; all others are told apart by one lock."""
+    study = optuna.create_study(sampler=MCTSVSSampler(seed=0, method="mcts-vs-bo"))
+    study.optimize(lattice, n_trials=1)
+    study.optimize(lattice, n_trials=59, n_jobs=8)
+    assert [trial.number for trial in study.trials] == list(range(60))
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 60
+    study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
+    study.optimize(sparse, n_trials=60, n_jobs=8)
+    assert all(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials)
+    engine: Any = study.sampler._follower.engine
+    assert engine.history.tickets.max() >= 40, "a thread threw away what the sampler had built up"
+
+
+def test_copies_of_a_sampler_go_different_ways() -> None:
+    """As Optuna asks before it runs copies beside each other."""
+    study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
+    study.optimize(sparse, n_trials=5)
+    points = []
+    for reseed in (False, False, True):
+        sampler = pickle.loads(pickle.dumps(study.sampler))
+        if reseed:
+            sampler.reseed_rng()
+        other = optuna.create_study(sampler=sampler)
+        other.add_trials(study.trials)
+        other.optimize(sparse, n_trials=1)
+        points.append(other.trials[-1].params)
+    assert points[0] == points[1] != points[2]
 
 
 def test_bad_arguments_are_one_sentence_and_a_sampler_can_be_pickled() -> None:

@@ -13,14 +13,17 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all went well, 2 with one sentence for bad input, 130 after Ctrl-C."""
+    from mctsvs.cli.arguments import plain_warnings
     from mctsvs.cli.commands import parser
     from mctsvs.common import InputError
+    from mctsvs.study.text import printable
 
     arguments = parser().parse_args(argv)
     try:
-        return int(arguments.command(arguments))
+        with plain_warnings():
+            return int(arguments.command(arguments))
     except InputError as error:
-        print(f"mctsvs: {error}", file=sys.stderr)
+        print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("mctsvs: stopped", file=sys.stderr)

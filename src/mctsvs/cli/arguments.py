@@ -3,18 +3,58 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
+from mctsvs.common import closest
+from mctsvs.study.text import printable
+
 
 class Parser(argparse.ArgumentParser):
-    """Errors as one sentence."""
+    """Errors as one sentence, with what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            known = [word.strip("'") for word in choice[2].split(", ")]
+            message = f"invalid choice: {choice[1]!r}, {_meant(choice[1], known)} choose from {', '.join(known)}"
+        self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """All are to be known, and each command knows its own."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(self._unknown(unknown))
+        return found, unknown
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        if not options:
+            return f"{words[0]!r} is one argument too many"
+        return f"unknown option {options[0]}: {_meant(options[0], self._option_string_actions)}".rstrip(" :")
+
+
+def _meant(word: str, known: Sequence[str] | dict[str, Any]) -> str:
+    meant = closest(word, known)
+    return "" if meant is None else f"did you mean {meant}?"
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings as one sentence each, as errors are."""
+
+    def say(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"mctsvs: {printable(str(message))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = say
+        yield
 
 
 def whole(text: str) -> int:
@@ -26,20 +66,33 @@ def whole(text: str) -> int:
 
 def add_variation(command: Any, problem_seed: int | None, default: str) -> None:
     """How a problem is varied; `default` says what its seed is if none is given."""
+    command = command.add_argument_group("varying a problem that is given by name")
     command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
     command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
-    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="standard deviation of added noise")
+    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="add noise of this standard deviation")
     command.add_argument(
         "--problem-seed",
         type=whole,
         default=problem_seed,
         metavar="S",
-        help=f"of shuffle and shift; default: {default}",
+        help=f"seed of --shuffle and --shift; default: {default}",
     )
 
 
 def add_data(command: Any) -> None:
-    command.add_argument("--data", metavar="DIR", help="where to look for data first (see: mctsvs data)")
+    command.add_argument("--data", metavar="DIR", help="look for the data of problems there first (see: mctsvs data)")
+
+
+def add_failures(command: Any, default: int | None) -> None:
+    """When to give up; `default` None: what a study was run with before."""
+    said = "as before" if default is None else default
+    command.add_argument(
+        "--max-failures",
+        type=whole,
+        default=default,
+        metavar="N",
+        help=f"end the run after so many failed evaluations in a row; default: {said}",
+    )
 
 
 def show(table: Table) -> None:

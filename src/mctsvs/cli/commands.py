@@ -15,25 +15,45 @@ from rich.table import Table
 import mctsvs
 from mctsvs import methods, problems
 from mctsvs.cli import lab, own, study, summary
-from mctsvs.cli.arguments import Parser, add_data, add_variation, show, whole
+from mctsvs.cli.arguments import Parser, add_data, add_failures, add_variation, show, whole
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError, check_count
 from mctsvs.lab.cases import literal
-from mctsvs.lab.run import Interrupted, Record, paper_options, run
+from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
 from mctsvs.problems import data
+from mctsvs.study.text import printable
+
+EXAMPLES = """\
+examples:
+  mctsvs run Hartmann6_300 --budget 200                      a benchmark problem of 300 variables
+  mctsvs run tune.py:train --space space.toml                a function of yours; space.toml declares its variables
+  mctsvs run --command './simulate --a {a}' --space a.toml   a program of yours; the last number it prints counts
+  mctsvs run Hartmann6_300 --study run.db --workers 4        kept in a file, on four processes; after any accident
+  mctsvs resume run.db                                       ... goes on
+
+mctsvs COMMAND --help says more about each."""
+RUN_USAGE = """\
+mctsvs run PROBLEM [options]
+       mctsvs run FILE.py:FUNCTION --space FILE [options]
+       mctsvs run --command COMMAND --space FILE [options]"""
 
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
-    top = Parser(prog="mctsvs", description="Optimise expensive functions of many variables, few of which matter.")
+    top = Parser(
+        prog="mctsvs",
+        description="Optimise expensive functions of many variables, few of which matter.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     top.add_argument("--version", action="version", version=f"mctsvs {mctsvs.__version__}")
-    commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    commands = top.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=Parser)
     _add_run(commands)
     study.add_commands(commands)
     lab.add_commands(commands)
     for name, function, text in (
-        ("problems", list_problems, "list the benchmark problems"),
-        ("methods", list_methods, "list the methods"),
+        ("problems", list_problems, "list the benchmark problems, with what each of them needs"),
+        ("methods", list_methods, "list the methods, with the extra that each of them needs"),
         ("data", list_data, "list the data sets that problems need, and where they are"),
     ):
         command = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
@@ -44,28 +64,39 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_run(commands: Any) -> None:
-    text = "optimise a problem, or your own objective"
-    command = commands.add_parser("run", help=text, description=f"{text.capitalize()}.")
+    command = commands.add_parser(
+        "run",
+        usage=RUN_USAGE,
+        help="optimise a benchmark problem, or a function or program of your own",
+        description="Optimise a benchmark problem, or a function or program of your own, and print what was found.",
+    )
     command.add_argument(
         "problem",
         metavar="PROBLEM",
         nargs="?",
-        help="a name such as Hartmann6_300 (see: mctsvs problems), or your own path/to/file.py:function",
+        help="a name such as Hartmann6_300 (see: mctsvs problems), or path/to/file.py:function of your own",
     )
     own.add_arguments(command)
-    command.add_argument("--method", default=methods.DEFAULT, help="default: %(default)s (see: mctsvs methods)")
+    command.add_argument(
+        "--method", default=methods.DEFAULT, metavar="NAME", help="default: %(default)s (see: mctsvs methods)"
+    )
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
-    command.add_argument("--seed", type=whole, default=2021, metavar="S", help="default: %(default)s")
+    command.add_argument(
+        "--seed", type=whole, default=2021, metavar="S", help="the same seed gives the same run; default: %(default)s"
+    )
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
     )
     command.add_argument(
-        "--paper", action="store_true", help="the paper's exploration constant and its search among random candidates"
+        "--paper",
+        action="store_true",
+        help="set what the paper sets for the method, such as its exploration constant and its search among candidates",
     )
-    add_variation(command, problem_seed=0, default="%(default)s")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write the record of the run")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write everything about the run to this file")
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_failures(command, default=30)
+    add_variation(command, problem_seed=0, default="%(default)s")
     study.add_run_arguments(command)
     command.set_defaults(command=run_problem)
 
@@ -95,6 +126,8 @@ def run_problem(arguments: argparse.Namespace) -> int:
     check_count("budget", arguments.budget)
     methods.find(arguments.method)
     study.check_run_arguments(arguments)
+    if arguments.paper:
+        _check_paper(arguments.method, problem)
     if arguments.study is not None:
         if arguments.json is not None:
             raise InputError("--json does not go with --study: the study holds everything, see mctsvs export")
@@ -102,11 +135,18 @@ def run_problem(arguments: argparse.Namespace) -> int:
         return study.run(arguments, problem, chosen, variation)
     if arguments.json is not None:
         _check_file(arguments.json)
-    record = _run(arguments, problem, variation)
+    record, ended = _run(arguments, problem, variation)
     summarise(problem, record)
     if arguments.json is not None:
         record.save(arguments.json)
-    return _report(record)
+    return _report(record, ended)
+
+
+def _check_paper(method: str, problem: problems.Problem) -> None:
+    if paper_options(method, problem, {}, faithful=True) == paper_options(method, problem, {}):
+        raise InputError(
+            f"--paper changes nothing for {method!r}: the paper sets nothing for it; its method is --method mcts-vs-bo"
+        )
 
 
 def _check_file(path: Path) -> None:
@@ -118,12 +158,15 @@ def _check_file(path: Path) -> None:
         raise InputError(f"cannot write {str(path)!r}: it is a folder, give the name of a file in it")
 
 
-def _run(arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]) -> Record:
-    """The whole run, or what there is of it after Ctrl-C."""
+def _run(
+    arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]
+) -> tuple[Record, Ended | None]:
+    """The whole run, or what there is of it after Ctrl-C or where it ended early, and why it did."""
+    check_count("max_failures", arguments.max_failures)
     label = f"{arguments.method} on {problem.name:.40}"
     try:
         with bar(label, arguments.budget, quiet=arguments.quiet) as advance, study.polite_end():
-            return run(
+            record = run(
                 problem,
                 arguments.method,
                 budget=arguments.budget,
@@ -132,22 +175,29 @@ def _run(arguments: argparse.Namespace, problem: problems.Problem, variation: di
                 variation=variation,
                 faithful=arguments.paper,
                 progress=advance,
+                max_failures=arguments.max_failures,
             )
     except Interrupted as stopped:
-        return stopped.record
+        return stopped.record, None
+    except Ended as early:
+        return early.record, early
+    return record, None
 
 
-def _report(record: Record) -> int:
+def _report(record: Record, ended: Ended | None) -> int:
     """Say what went wrong, if anything did; the exit code."""
     budget = record.setting.budget
     if record.interrupted:
         print(f"mctsvs: stopped after {len(record.trace)} of {budget} evaluations", file=sys.stderr)
         return 130
-    if math.isnan(record.best):
+    nothing = math.isnan(record.best)
+    if ended is not None:
+        print(f"mctsvs: {printable(str(ended))}", file=sys.stderr)
+        return 1 if nothing else 2 * ended.failing
+    if nothing:
         first = f"; the first said: {record.failures[0]['message']}" if record.failures else ""
-        print(f"mctsvs: all {budget} evaluations failed{first}", file=sys.stderr)
-        return 1
-    return 0
+        print(printable(f"mctsvs: all {budget} evaluations failed{first}"), file=sys.stderr)
+    return int(nothing)
 
 
 def summarise(problem: problems.Problem, record: Record) -> None:
@@ -167,7 +217,8 @@ def summarise(problem: problems.Problem, record: Record) -> None:
     if record.recall is not None:
         rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
     rest = "  and {} more (--json FILE has all)"
-    summary.show(rows + summary.variables(problem, record.importance, record.best_params, rest))
+    importance = {} if math.isnan(record.best) else record.importance
+    summary.show(rows + summary.variables(problem, importance, record.best_params, rest))
 
 
 def list_problems(arguments: argparse.Namespace) -> int:

@@ -18,12 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 from mctsvs import problems
-from mctsvs.cli.arguments import add_variation, show, whole
+from mctsvs.cli.arguments import add_data, add_variation, show, whole
 from mctsvs.cli.progress import display
 from mctsvs.common import InputError, check_count
 from mctsvs.lab import cases, comparison, figures, grid, page_head, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
+from mctsvs.lab.entry import PaperEntry
 from mctsvs.lab.runs import Runs, collect
 from mctsvs.lab.store import Job, Store
 from mctsvs.optimizer import DIRECTIONS
@@ -67,14 +68,17 @@ def _add_compare(commands: Any) -> None:
         metavar="METHOD:NAME=VALUE",
         help="an option for every case of that method; may be repeated",
     )
-    command.add_argument("--paper", action="store_true", help="all methods as the paper set them")
-    command.add_argument("--space", metavar="FILE", help="TOML file with the variables of your own objective")
-    command.add_argument("--direction", choices=DIRECTIONS, help="of your own objective; default: minimize")
-    add_variation(command, problem_seed=None, default="the seed of each run")
-    command.add_argument("--reference", metavar="METHOD", help="what the others are tested against; default: the first")
-    command.add_argument("--format", choices=table.FORMATS, default="csv", help="of the table; default: %(default)s")
+    command.add_argument("--paper", action="store_true", help="every method as the paper sets it, if it does")
+    command.add_argument("--reference", metavar="METHOD", help="test the others against it; default: the first")
+    command.add_argument(
+        "--format", choices=table.FORMATS, default="csv", help="form of the table; default: %(default)s"
+    )
     command.add_argument("--by-seconds", action="store_true", help="draw against wall seconds too")
     _add_shared(command, "comparison")
+    own = command.add_argument_group("an objective of your own")
+    own.add_argument("--space", metavar="FILE", help="TOML file with its variables")
+    own.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
+    add_variation(command, problem_seed=None, default="the seed of each run")
     command.set_defaults(command=stoppable(compare))
 
 
@@ -104,12 +108,17 @@ def _add_reproduce(commands: Any) -> None:
 
 def _add_shared(command: Any, folder: str) -> None:
     command.add_argument(
-        "--workers", type=whole, default=grid.default_workers(), metavar="N", help="processes; default: %(default)s"
+        "--workers", type=whole, default=grid.default_workers(), metavar="N", help="runs at once; default: %(default)s"
     )
     command.add_argument(
-        "-o", "--output", type=Path, default=Path(folder), metavar="DIR", help="folder; default: %(default)s"
+        "-o",
+        "--output",
+        type=Path,
+        default=Path(folder),
+        metavar="DIR",
+        help="folder for everything; default: %(default)s",
     )
-    command.add_argument("--data", type=Path, metavar="DIR", help="where measured data is looked for first")
+    add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -269,19 +278,15 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     """`mctsvs reproduce`."""
     if arguments.list:
         return list_entries()
-    if not arguments.names:
-        raise InputError("nothing to reproduce: name entries, or all (mctsvs reproduce --list shows them)")
     data.set_directory(arguments.data)
-    names = list(ENTRIES) if "all" in arguments.names else arguments.names
-    wanted = [reproduce.find(name) for name in dict.fromkeys(names)]
-    choice = _choice(arguments)
+    entries, choice = wanted(arguments)
     folder: Path = arguments.output
     store = Store(arguments.runs or folder / "runs", say)
     Store(folder)
     console = Console(stderr=True, quiet=arguments.quiet)
     failures: list[grid.Failure] = []
     skipped: list[str] = []
-    for entry in wanted:
+    for entry in entries:
         started = time.monotonic()
         with store.claimed() if entry.panels else nullcontext(), display(console, entry.name) as listen:
             outcome = reproduce.reproduce(entry, choice, store, folder, workers=arguments.workers, listen=listen)
@@ -297,6 +302,14 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
     return max(report(failures), int(bool(asked)))
+
+
+def wanted(arguments: argparse.Namespace) -> tuple[list[PaperEntry], reproduce.Choice]:
+    """The entries that are asked for, and how they are to be run."""
+    if not (arguments.names or arguments.list):
+        raise InputError("nothing to reproduce: name entries, or all (mctsvs reproduce --list shows them)")
+    names = list(ENTRIES) if "all" in arguments.names else arguments.names
+    return [reproduce.find(name) for name in dict.fromkeys(names)], _choice(arguments)
 
 
 def _choice(arguments: argparse.Namespace) -> reproduce.Choice:

@@ -16,14 +16,15 @@ from mctsvs.problems.space_file import read_space
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """What an objective of one's own is described with."""
-    command.add_argument(
+    group = command.add_argument_group("an objective of your own")
+    group.add_argument(
         "--command",
         dest="program",
         metavar="COMMAND",
         help="a program of your own in place of PROBLEM, such as './simulate --a {a}'; the last number printed counts",
     )
-    command.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
-    command.add_argument("--direction", choices=DIRECTIONS, help="of your objective; default: minimize")
+    group.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
+    group.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
 
 
 def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:

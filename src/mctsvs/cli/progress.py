@@ -15,6 +15,7 @@ from rich.text import Text
 
 from mctsvs.lab.grid import Listener, Progress, clock
 from mctsvs.lab.store import Job
+from mctsvs.study.text import printable
 
 SHOWN = 12  # problems with their best value
 
@@ -32,12 +33,16 @@ def bar(
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),
         rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("best {task.fields[best]:.5g}"),
+        rich_progress.TextColumn("{task.fields[best]}"),
         rich_progress.TimeRemainingColumn(),
     )
     with rich_progress.Progress(*columns, console=console, transient=True) as shown:
-        task = shown.add_task(label, total=total, completed=completed, best=best)
-        yield lambda best: shown.update(task, advance=1, best=best)
+        task = shown.add_task(printable(label), total=total, completed=completed, best=_best(best))
+        yield lambda best: shown.update(task, advance=1, best=_best(best))
+
+
+def _best(value: float) -> str:
+    return "no value yet" if math.isnan(value) else f"best {value:.5g}"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import os
 import shlex
 import signal
 import sys
@@ -19,54 +20,71 @@ import numpy as np
 
 from mctsvs import problems
 from mctsvs.cli import summary
-from mctsvs.cli.arguments import add_data
+from mctsvs.cli.arguments import add_data, add_failures, whole
 from mctsvs.cli.progress import bar
 from mctsvs.common import InputError
 from mctsvs.problems import data
 from mctsvs.space import Categorical, Space
 from mctsvs.study import Study, StudyError
-
-VARIATION = ("shuffle", "shift", "noise", "seed")  # what a problem can be made with
+from mctsvs.study.run_note import NAME, RunNote
+from mctsvs.study.text import printable
 
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
     """What `run` takes in addition when it keeps a study."""
-    group = command.add_argument_group("keeping the run in a file")
+    group = command.add_argument_group("keeping the run in a file, many evaluations at once")
     group.add_argument("--study", type=Path, metavar="FILE", help="store everything there; the same command goes on")
     _add_worker_arguments(group)
 
 
 def add_commands(commands: Any) -> None:
     """The commands of their own."""
-    command = commands.add_parser("resume", help="go on with a study", description="Go on with a study.")
-    command.add_argument("study", type=Path, metavar="FILE")
-    command.add_argument("--budget", type=int, metavar="N", help="evaluations in all; default: as before")
+    command = commands.add_parser(
+        "resume",
+        help="go on with a run that is kept in a file",
+        description="Go on with a study, a run that is kept in a file, as it was run before unless told otherwise.",
+    )
+    command.add_argument("study", type=Path, metavar="FILE", help="what was given to mctsvs run --study")
+    command.add_argument("--budget", type=whole, metavar="N", help="evaluations in all; default: as before")
     _add_worker_arguments(command)
+    add_failures(command, default=None)
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(command=resume)
 
-    command = commands.add_parser("show", help="show a study", description="Show a study, also while it is running.")
-    command.add_argument("study", type=Path, metavar="FILE")
+    command = commands.add_parser(
+        "show",
+        help="show what a study has found",
+        description="Show what a study has found, also while it is running.",
+    )
+    command.add_argument("study", type=Path, metavar="FILE", help="the study")
     add_data(command)
     command.set_defaults(command=show)
 
-    command = commands.add_parser("export", help="write a study's trials as a table", description="Write the trials.")
-    command.add_argument("study", type=Path, metavar="FILE")
-    command.add_argument("table", type=Path, metavar="TABLE", help="a name that ends in .csv or .parquet")
+    command = commands.add_parser(
+        "export",
+        help="write a study's evaluations as a table",
+        description="Write a study's evaluations as a table, a row for each, with a column for each variable.",
+    )
+    command.add_argument("study", type=Path, metavar="FILE", help="the study")
+    command.add_argument(
+        "table", type=Path, metavar="TABLE", help="the file to write; its name ends in .csv or .parquet"
+    )
     command.set_defaults(command=export)
 
     command = commands.add_parser(
-        "salvage", help="save what is intact in a damaged study", description="Save what is intact in a damaged study."
+        "salvage",
+        help="save what is intact in a damaged study",
+        description="Save what is intact in a damaged study: all that was written before the damage.",
     )
-    command.add_argument("study", type=Path, metavar="FILE")
+    command.add_argument("study", type=Path, metavar="FILE", help="the damaged study; it stays as it is")
     command.add_argument("new", type=Path, metavar="NEW", help="the study to write")
     command.set_defaults(command=rescue)
 
 
 def _add_worker_arguments(group: Any) -> None:
     group.add_argument(
-        "--workers", type=int, metavar="N", help="evaluations at once; processes here, unless on a cluster"
+        "--workers", type=whole, metavar="N", help="evaluations at once; processes here, unless on a cluster"
     )
     cluster = group.add_mutually_exclusive_group()
     cluster.add_argument("--dask", metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler")
@@ -77,9 +95,6 @@ def _add_worker_arguments(group: Any) -> None:
         "--asynchronous", action="store_true", help="a free worker gets a new point at once, instead of in batches"
     )
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="an evaluation that takes longer has failed")
-    group.add_argument(
-        "--max-failures", type=int, default=30, metavar="N", help="stop after so many in a row; default: %(default)s"
-    )
 
 
 def check_run_arguments(arguments: argparse.Namespace) -> None:
@@ -123,13 +138,12 @@ def run(
         seed=arguments.seed,
         **options,
     ) as study:
-        before = study.notes.get("command")
-        if before is not None and (before["problem"], before["variation"]) != (named, dict(variation)):
-            was = before["problem"] or "another objective"
+        before = RunNote.of(study.notes, study.path)
+        if before is not None and (before.problem, before.variation) != (named, dict(variation)):
+            was = before.problem or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
-        kept = ("workers", "dask", "ray", "asynchronous", "timeout", "max_failures", "budget")
-        note = {"problem": named, "variation": dict(variation), **{name: getattr(arguments, name) for name in kept}}
-        study.note("command", note)
+        kept = {name: getattr(arguments, name) for name in RunNote._fields[2:]}
+        study.note(NAME, RunNote(named, dict(variation), **kept)._asdict())
         again = _resuming(study, arguments) if named else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
@@ -149,46 +163,44 @@ def resume(arguments: argparse.Namespace) -> int:
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
     _look_in(arguments.data)
     with Study(arguments.study) as study:
-        note = study.notes.get("command")
-        if note is None or note["problem"] is None:
+        note = RunNote.of(study.notes, study.path)
+        if note is None or note.problem is None:
             raise StudyError(
                 f"the study {str(study.path)!r} does not name its objective: repeat the command or the program that "
                 f"began it"
             )
         problem = _problem(study, note)
-        elsewhere = arguments.dask is not None or arguments.ray is not None or arguments.workers is not None
-        for name in ("budget", "timeout"):
+        for name in ("budget", "timeout", "max_failures"):
             if getattr(arguments, name) is None:
-                setattr(arguments, name, note[name])
-        if not elsewhere:
-            for name in ("dask", "ray"):
-                # a cluster sends code to whoever connects to it, so an address in a file is not followed unasked
-                if note[name]:
-                    raise StudyError(
-                        f"the study {str(study.path)!r} was run on the cluster {note[name]}: if you trust it add "
-                        f"--{name} {shlex.quote(str(note[name]))}, or --workers N to go on here"
-                    )
-            arguments.workers, arguments.ray = note["workers"], note["ray"]
-            arguments.asynchronous |= note["asynchronous"]
-        study.note("command", {**note, "budget": arguments.budget})
+                setattr(arguments, name, getattr(note, name))
+        if arguments.dask is None and arguments.ray is None and arguments.workers is None:
+            note.check_modest(study.path)
+            arguments.workers = note.workers
+            arguments.asynchronous |= note.asynchronous
+        study.note(NAME, note._replace(budget=arguments.budget)._asdict())
         again = _resuming(study, arguments)
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
 
+def _words(name: str, value: Any) -> str:
+    """An option as it is typed."""
+    return f"--{name} {shlex.quote(str(value))}" if value != "" else f"--{name}"
+
+
 def _resuming(study: Study, arguments: argparse.Namespace) -> str:
     """The command that goes on."""
-    cluster = [
-        f"--{name} {shlex.quote(getattr(arguments, name))}" for name in ("dask", "ray") if getattr(arguments, name)
-    ]
-    return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *cluster])
+    given = {name: getattr(arguments, name) for name in ("dask", "ray")}
+    given["workers"] = arguments.workers if (arguments.workers or 0) > (os.cpu_count() or 1) else None
+    words = [_words(name, value) for name, value in given.items() if value is not None]
+    return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *words])
 
 
-def _problem(study: Study, note: Mapping[str, Any]) -> problems.Problem:
-    """The problem that the study names; its words are data of whoever made the file."""
-    try:
-        return problems.make(note["problem"], **{name: note["variation"][name] for name in VARIATION})
-    except (TypeError, KeyError):
-        raise StudyError(f"the study {str(study.path)!r} was begun by another version of mctsvs: repeat it") from None
+def _problem(study: Study, note: RunNote) -> problems.Problem:
+    """The problem that the study names."""
+    problem = problems.make(str(note.problem), **note.variation)
+    if Space.of(problem.space) != study.space:
+        raise StudyError(f"the study {str(study.path)!r} has not the variables of {problem.name}, which it names")
+    return problem
 
 
 def _go(
@@ -215,7 +227,9 @@ def _go(
     except StudyError as error:
         if study.has_best or not study.evaluated:
             raise
-        print(f"mctsvs: {error}", file=sys.stderr)  # no result, but nothing wrong with the input: as without a study
+        print(
+            f"mctsvs: {printable(str(error))}", file=sys.stderr
+        )  # no result, but nothing wrong with the input: as without a study
         return 1
     summarise(study, problem)
     return 0
@@ -279,8 +293,16 @@ def summarise(study: Study, problem: problems.Problem | None) -> None:
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
     if study.has_best and len(trials) - len(study.pending) > 2:
-        rows += summary.variables(problem, study.importance(), study.best.params, rest="")
+        rows += summary.variables(problem, _importance(study), study.best.params, rest="")
     summary.show(rows)
+
+
+def _importance(study: Study) -> dict[str, float]:
+    """What needs the method itself is left out where that is a file that the study alone names."""
+    try:
+        return study.importance()
+    except StudyError:
+        return {}
 
 
 def _look_in(directory: str | None) -> None:
@@ -292,18 +314,18 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
     _look_in(arguments.data)
     with Study(arguments.study, readonly=True) as study:
-        note = study.notes.get("command") or {"problem": None}
+        note = RunNote.of(study.notes, study.path)
         problem = None
-        if note["problem"] is not None:
+        if note is not None and note.problem is not None:
             try:
                 problem = _problem(study, note)
             except StudyError:
                 raise
             except InputError as error:
-                print(f"mctsvs: {error}", file=sys.stderr)
+                print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
         summarise(study, problem)
-        if "budget" in note and study.evaluated < note["budget"]:
-            print(f"{'to do':<16}{note['budget'] - study.evaluated} of {note['budget']} evaluations")
+        if note is not None and study.evaluated < note.budget:
+            print(f"{'to do':<16}{note.budget - study.evaluated} of {note.budget} evaluations")
     return 0
 
 

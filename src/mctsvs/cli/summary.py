@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mctsvs.problems import Problem
+from mctsvs.study.text import printable
 
 SHOWN = 12  # variables listed
-NOTABLE = 0.02  # those at least this important, relative to the most important one
+FOUND = 0.5  # a larger score: the variable probably matters
 Rows = list[tuple[str, str]]
 
 
 def show(rows: Rows) -> None:
-    """Print them under each other."""
+    """Print them under each other; names and messages may be anybody's."""
     for name, text in rows:
-        print(f"{name:<16}{text}")
+        print(f"{name:<16}{printable(text)}")
 
 
 def optimum(problem: Problem | None) -> str:
@@ -28,15 +29,15 @@ def variables(problem: Problem | None, importance: Mapping[str, float], params: 
 
     `rest` says where the others are; {} in it is their number.
     """
-    found = [name for name, score in importance.items() if score >= NOTABLE][:SHOWN]
-    rows: Rows = []
-    if found:
-        truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
-        marked = [f"{name}*" if name in truth else name for name in found]
-        rows.append(("variables found", " ".join(marked) + ("   (* truly matters)" if truth else "")))
+    found = [name for name, score in importance.items() if score > FOUND]
+    truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
+    marked = [f"{name}*" if name in truth else name for name in found[:SHOWN]]
+    marked += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    marked += ["  (* truly matters)"] if truth.intersection(found) else []
+    rows: Rows = [("variables found", " ".join(marked) or "none yet")] if importance else []
     if params:
         names: Sequence[str] = list(params)
-        shown = names if len(names) <= SHOWN else found or names[:SHOWN]
+        shown = names if len(names) <= SHOWN else found[:SHOWN] or names[:SHOWN]
         values = "  ".join(f"{name}={_short(params[name])}" for name in shown)
         more = len(names) - len(shown)
         rows.append(("best point", values + (rest.format(more) if more else "")))

@@ -14,6 +14,8 @@ costs O(n^3 + M n^2), whatever the number of variables.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsymv
@@ -88,8 +90,7 @@ class Isotropic:
 def quadratic(U: Array) -> Array:
     """(n,) q(u) of the points U (n, d)."""
     d = U.shape[1]
-    Z = 2.0 * U - 1.0
-    q: Array = (np.einsum("ij,ij->i", Z, Z) - d / 3.0) / np.sqrt(4.0 * d / 45.0)
+    q: Array = (np.einsum("ij,ij->i", U, U - 1.0) + d / 6.0) / math.sqrt(d / 180.0)  # |2 u - 1|^2 = 4 u.(u - 1) + d
     return q
 
 
@@ -127,7 +128,7 @@ class IsotropicCross:
 
     def _slope(self, Z: Array) -> Array:
         """(m, d) dq/dz."""
-        return (8.0 * Z - 4.0) / np.sqrt(4.0 * Z.shape[1] / 45.0)
+        return (2.0 * Z - 1.0) / math.sqrt(Z.shape[1] / 180.0)
 
 
 class Cosines:
@@ -159,15 +160,11 @@ class Cosines:
 def waves(U: Array, M: int, dtype: npt.DTypeLike) -> npt.NDArray[np.floating]:
     """(n, M, 2, d) cosines and sines of pi m u_j, over sqrt(d): sums of their products are the M Gram matrices."""
     n, d = U.shape
-    angle = (np.pi * U).astype(dtype)
+    angle = (np.pi * U).astype(dtype)[:, None] * np.arange(1, M + 1, dtype=dtype)[:, None]
     out = np.empty((n, M, 2, d), dtype)
-    cos, sin = np.cos(angle), np.sin(angle)
-    root = out.dtype.type(1.0 / np.sqrt(d))
-    out[:, 0, 0], out[:, 0, 1] = root * cos, root * sin
-    for m in range(1, M):  # the angles' sum: cheaper than another cosine
-        c, s = out[:, m - 1, 0], out[:, m - 1, 1]
-        out[:, m, 0] = c * cos - s * sin
-        out[:, m, 1] = s * cos + c * sin
+    np.cos(angle, out=out[:, :, 0])
+    np.sin(angle, out=out[:, :, 1])
+    out *= out.dtype.type(1.0 / math.sqrt(d))
     return out
 
 
@@ -208,7 +205,8 @@ class CosinesCross:
         P = (C.astype(self.F.dtype) @ self.F).reshape(kept.shape)
         rates = np.pi * np.arange(1, self.M + 1, dtype=self.F.dtype)
         slopes = kept[:, :, 0] * P[:, :, 1] - kept[:, :, 1] * P[:, :, 0]
-        return np.einsum("m,imj->ij", rates, slopes).astype(np.float64)
+        gradient: Array = np.einsum("m,imj->ij", rates, slopes).astype(np.float64)
+        return gradient
 
     def variance(self, Z: Array) -> float:
         return self.total

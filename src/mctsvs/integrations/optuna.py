@@ -8,11 +8,15 @@ independent sampler. Any number of processes may work on one storage: before eac
 that were finished since, whoever ran them, so the shared history is each worker's history. `mcts-vs` takes from it what
 others' tests have shown. Which variables a trial was made by moving is kept in its system attributes, from which the
 variable score of `mcts-vs-bo` and its kin is computed; their tree is each worker's own, grown by its own choices.
+
+Where trials have no other parameters, no point that the sampler can know of is asked for again, until all are known.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +24,8 @@ import numpy as np
 
 from mctsvs import methods
 from mctsvs.common import Array, Indices, InputError, check_seed
-from mctsvs.engine import Engine, Observation, Pending
+from mctsvs.distinct import KnownPoints
+from mctsvs.engine import Engine, Observation, Pending, Proposal
 from mctsvs.history import ELSEWHERE
 from mctsvs.space import Space
 
@@ -43,11 +48,15 @@ FIXED = "fixed_params"  # Optuna's, of trials enqueued by the user
 class _Follower:
     """An engine that follows one study over one space of parameters."""
 
-    def __init__(self, study_id: int, search_space: dict[str, BaseDistribution], engine: Engine, space: Space) -> None:
+    def __init__(
+        self, study_id: int, search_space: dict[str, BaseDistribution], engine: Engine, points: KnownPoints
+    ) -> None:
         self.study_id, self.search_space = study_id, search_space
-        self.engine, self.space = engine, space
-        self.positions = {name: v for v, name in enumerate(space.names)}
-        self.everything = np.arange(len(space))
+        self.engine, self.points, self.space = engine, points, points.space
+        self.alone = True  # no trial has had parameters beside these
+        self.warned = False
+        self.positions = {name: v for v, name in enumerate(self.space.names)}
+        self.everything = np.arange(len(self.space))
         self.finished = 0  # trials before this one are all known
         self.known: set[int] = set()  # and these after it
         self.tickets: dict[int, int] = {}  # of unfinished trials whose points this engine proposed
@@ -59,7 +68,9 @@ class _Follower:
                 continue
             self.known.add(trial.number)
             ticket, unit = self.tickets.pop(trial.number, ELSEWHERE), self.unit(trial)
+            self.alone &= all(name in self.search_space or d.single() for name, d in trial.distributions.items())
             if unit is not None:
+                self.points.add(unit)
                 complete = trial.state == TrialState.COMPLETE and trial.value is not None
                 y = sign * float(trial.value or 0.0) if complete else np.nan
                 self.engine.absorb([Observation(unit, y if np.isfinite(y) else np.nan, self.moved(trial), ticket)])
@@ -70,8 +81,33 @@ class _Follower:
     def pending(self, trials: Sequence[FrozenTrial]) -> Pending:
         """Those of the trials that have all of their parameters."""
         units = {t.number: unit for t in trials if (unit := self.unit(t)) is not None}
+        for unit in units.values():
+            self.points.add(unit)
         tickets = np.array([self.tickets.get(number, ELSEWHERE) for number in units], dtype=np.intp)
         return Pending(np.array(list(units.values())).reshape(len(units), self.space.n_coordinates), tickets)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every point is known. A point that is may still be new by the other parameters of its trial."""
+        return self.alone and self.points.left <= 0
+
+    def anything(self, number: int) -> Array:
+        """A random point, since Optuna wants one."""
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"all {self.space.size:.0f} points of the space have been tried: from here on they are drawn at random",
+                stacklevel=2,
+            )
+        return self.space.snap(np.random.default_rng([self.points.seed, number]).random(self.space.n_coordinates))
+
+    def fresh(self, proposal: Proposal, number: int) -> Array:
+        """The proposed point, or one near it that is not known."""
+        unit = self.space.snap(proposal.x)
+        if self.alone:
+            unit = self.points.fresh(unit, proposal.variables, number)
+            self.points.add(unit)
+        return unit
 
     def moved(self, trial: FrozenTrial) -> Indices:
         """The variables the trial was made by moving; all of them, where nobody says."""
@@ -110,20 +146,26 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         self._independent = independent_sampler or optuna.samplers.TPESampler(seed=independent_seed)
         self._intersection = optuna.search_space.IntersectionSearchSpace()
         self._follower: _Follower | None = None
+        self._home: int | None = os.getpid()  # None for a copy
         self._lock = threading.RLock()  # n_jobs runs trials in threads
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _home=None)
         self._lock = threading.RLock()
 
     def reseed_rng(self) -> None:
-        self._rng = np.random.default_rng()
-        self._independent.reseed_rng()
+        """Optuna's way to say that there may be copies of the sampler, which must not all propose the same.
+
+        It says so before each trial of a thread too: threads share the sampler itself, and what it has built up stays.
+        """
         with self._lock:
-            self._follower = None
+            self._rng = np.random.default_rng()
+            self._independent.reseed_rng()
+            if self._home != os.getpid():
+                self._follower, self._home = None, os.getpid()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         with self._lock:
@@ -143,24 +185,28 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
             trials = study._get_trials(deepcopy=False, use_cache=True)
             follower.learn(trials, 1.0 if study.direction.name == "MAXIMIZE" else -1.0)
             running = [t for t in trials if not t.state.is_finished() and t.number != trial.number]
-            (proposal,) = follower.engine.propose(1, follower.pending(running))
+            pending = follower.pending(running)
+            if follower.exhausted:
+                return follower.space.params(follower.anything(trial.number))
+            (proposal,) = follower.engine.propose(1, pending)
+            unit = follower.fresh(proposal, trial.number)
             own = not search_space.keys() & fixed  # else the trial's point is another one than was proposed
             if own:
                 follower.tickets[trial.number] = proposal.ticket
         if own:
             moved = [follower.space.names[v] for v in proposal.variables]
             study._storage.set_trial_system_attr(trial._trial_id, VARIABLES, moved)
-        return follower.space.params(follower.space.snap(proposal.x))
+        return follower.space.params(unit)
 
     def _follow(self, study: Study, search_space: dict[str, BaseDistribution]) -> _Follower:
         """The engine for these parameters; if they have changed, a new one, which reads all trials again."""
         follower = self._follower
         same = follower is not None and follower.study_id == study._study_id and follower.search_space == search_space
         if follower is None or not same:
-            space = Space.of(search_space)
-            rng = np.random.default_rng(self._rng.integers(2**63))
-            engine = methods.make(self._method, space.offsets, rng, **self._options)
-            follower = self._follower = _Follower(study._study_id, dict(search_space), engine, space)
+            space, seed = Space.of(search_space), int(self._rng.integers(2**63))
+            engine = methods.make(self._method, space.offsets, np.random.default_rng(seed), **self._options)
+            points = KnownPoints(space, seed)
+            follower = self._follower = _Follower(study._study_id, dict(search_space), engine, points)
         return follower
 
     def sample_independent(

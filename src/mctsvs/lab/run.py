@@ -15,6 +15,7 @@ import numpy as np
 
 from mctsvs import methods
 from mctsvs.common import Indices, InputError, check_count
+from mctsvs.distinct import SpaceExhausted
 from mctsvs.lab.loop import Clock, Search, optimizer, rounds
 from mctsvs.lab.paper_settings import set_by_paper
 from mctsvs.problems import Problem
@@ -56,7 +57,7 @@ class Record:
     best: float = math.nan  # NaN, null in the file: all evaluations failed
     best_x: list[float] = field(default_factory=list)
     best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
-    importance: dict[str, float] = field(default_factory=dict)  # the twenty most important variables
+    importance: dict[str, float] = field(default_factory=dict)  # of every variable, most important first
     # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
@@ -98,6 +99,14 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, record: Record) -> None:
         super().__init__()
         self.record = record
+
+
+class Ended(InputError):
+    """A run that ended before its budget, and why; `record` holds what was found until then."""
+
+    def __init__(self, record: Record, why: str, *, failing: bool = False) -> None:
+        super().__init__(why)
+        self.record, self.failing = record, failing  # failing: too many evaluations in a row
 
 
 def without_nan(value: Any) -> Any:
@@ -149,8 +158,9 @@ def run(
     faithful: bool = False,
     progress: Progress | None = None,
     importance: bool = True,
+    max_failures: int | None = None,
 ) -> Record:
-    """Optimise `problem` with exactly `budget` evaluations.
+    """Optimise `problem` with exactly `budget` evaluations; `Ended` if no point is left, or so many failed in a row.
 
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
     One that raises `EvaluationFailed` is recorded with its message and the run goes on.
@@ -161,11 +171,17 @@ def run(
     opt = optimizer(problem, method, seed=seed, budget=budget, options=chosen)
     record = Record(Setting(problem.name, method, opt.seed, budget, chosen, dict(variation or {})))
     record.clock.wall = time.perf_counter() - started
-    follow(problem, opt, record, progress)
+    ended = None
+    try:
+        follow(problem, opt, record, progress, max_failures)
+    except Ended as early:
+        ended = early
     if opt.has_best and opt.space.named:
         record.best_params = opt.best.params
     if importance:
-        record.importance = dict(list(opt.importance().items())[:20])
+        record.importance = opt.importance()
+    if ended is not None:
+        raise ended
     return record.whole()
 
 
@@ -182,15 +198,24 @@ class Moved:
             subsets.append(trial.variables)
         self.evaluations[trial.iteration] += 1
 
-    def by_iteration(self) -> dict[int, Indices]:
-        return {t: np.unique(np.concatenate(subsets)) for t, subsets in self.subsets.items()}
+    def fill(self, record: Record, problem: Problem) -> None:
+        found = {t: np.unique(np.concatenate(subsets)) for t, subsets in self.subsets.items()}
+        record.iterations = [{"variables": v.tolist(), "evaluations": self.evaluations[t]} for t, v in found.items()]
+        if problem.active is not None:
+            record.recall = recall([v for t, v in found.items() if t > 0], problem.active)
 
 
-def follow(problem: Problem, search: Search, record: Record, progress: Progress | None = None) -> None:
+def follow(
+    problem: Problem,
+    search: Search,
+    record: Record,
+    progress: Progress | None = None,
+    max_failures: int | None = None,
+) -> None:
     """Fill in `record` with a run of `search`; what is on its clock already was spent before."""
     started = time.perf_counter() - record.clock.wall
     noise = np.random.default_rng([record.setting.seed, 1])
-    series, moved = record.series, Moved()
+    series, moved, in_a_row = record.series, Moved(), 0
     sign = 1.0 if problem.direction == "maximize" else -1.0
 
     def evaluate(trial: Any) -> float | None:
@@ -212,9 +237,14 @@ def follow(problem: Problem, search: Search, record: Record, progress: Progress 
             series.elapsed.append(time.perf_counter() - started)
             if progress is not None:
                 progress(record.best)
+            in_a_row = in_a_row + 1 if math.isnan(value) else 0
+            if in_a_row == max_failures:
+                message = record.failures[-1]["message"] if record.failures else "no finite number"
+                why = f"the last {in_a_row} evaluations all failed, evaluation {trial.number} with: {message}"
+                raise Ended(record, why, failing=True)
     except KeyboardInterrupt:
         record.interrupted = True
-    selected = moved.by_iteration()
-    record.iterations = [{"variables": v.tolist(), "evaluations": moved.evaluations[t]} for t, v in selected.items()]
-    if problem.active is not None:
-        record.recall = recall([v for t, v in selected.items() if t > 0], problem.active)
+    except SpaceExhausted as error:
+        raise Ended(record, str(error)) from None
+    finally:
+        moved.fill(record, problem)

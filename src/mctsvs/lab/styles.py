@@ -43,6 +43,7 @@ STYLES: Mapping[str, Style] = {
     "lasso-turbo": Style(GOLD, 3, "p"),
     "bo": Style(BLACK, 2, "X"),
     "bo-dsp": Style(SKY, 2, "h"),
+    "bo-iso": Style(RED, 2, "d"),
     "sklearn-bo": Style(GREY, 4, "p"),
     "turbo": Style(ORANGE, 2, "d"),
     "turbo-m": Style(SKY, 2, "v"),

@@ -169,11 +169,11 @@ class BayesianOptimisation(Saved):
         count = n if self.best is None else self.best.count(n, d)
         if count == n <= most:
             return np.arange(n)
-        order = np.argsort(-y, kind="stable")
-        if count < n:
-            return np.sort(order[: min(count, most)])
-        others = np.linspace(most // 2, n - 1, most - most // 2).astype(np.intp)
-        return np.sort(np.append(order[: most // 2], order[others]))
+        order = np.argsort(-y, kind="stable")[:count]
+        if count > most:
+            others = np.linspace(most // 2, count - 1, most - most // 2).astype(np.intp)
+            order = np.append(order[: most // 2], order[others])
+        return np.sort(order)
 
     def _surface(self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator) -> SurfaceLike:
         kind = self.options.acquisition

@@ -35,9 +35,9 @@ class IsoOptions(BOOptions):
     constant_mean: bool = True
     winsorise: bool = False
     starts: int = 2
-    pool: int = option(320, least=2)
+    pool: int = option(128, least=2)
     climb: int = option(40, least=0)
-    crossovers: int = option(128, least=0)
+    crossovers: int = option(96, least=0)
     best_share: float = option(0.5, above=0.0, most=1.0)
 
 
