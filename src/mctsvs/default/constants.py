@@ -5,7 +5,7 @@ The page is docs/results/ablation.md: what each part adds, and under "Tried and 
 
 # the design (page: Sobol points to start from)
 DESIGN = 10  # points before the first decision
-DESIGN_OF_ALL = 10  # points before the model of all variables
+DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 
 # comparing
 SAME = 1e-9  # values closer than this share of their range are equal
@@ -30,7 +30,6 @@ SETTLED = 0.05  # expected number of active variables left at which testing ends
 GIVE_UP = 1.6  # times the tests worth spending, without an end
 TEST_SHARE = 0.85  # of the evaluations while testing, the others are steps (page: steps at a half or a third)
 AUDITS, LAST = 3, 15  # changes of all rejected variables; evaluations left at which none is begun (page: audit)
-REOPENED = 4  # times that an audit which hits leads back to the tests
 
 # the model of the found variables (page: additive, box, best)
 MOST_ADDITIVE = 30  # coordinates; beyond, the additive term costs more than it gives
@@ -50,5 +49,7 @@ LEAST_GAIN = 0.01  # of the deviation of its best third
 EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh epoch
 
 # the model of all variables (page: in the model of all variables)
+NUDGE = 1e-6  # how far, in every coordinate, the point lies that shows noise
+JUMP = 1e-3  # of the range of values: a larger difference there is noise
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for

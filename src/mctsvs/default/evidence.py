@@ -25,12 +25,11 @@ from mctsvs.tree import Node
 class Evidence(Saved):
     """Tests so far, and the probability that each of V variables matters."""
 
-    saved = ("prior", "rejected", "hits", "tests", "reopened", "effect", "moved", "probability")
+    saved = ("prior", "rejected", "hits", "tests", "effect", "moved", "probability")
     prior: float  # p0
     rejected: npt.NDArray[np.bool_]
     hits: list[Indices]  # groups whose change changed the value
     tests: int = 0
-    reopened: int = 0  # times that rejected variables were seen to act
     effect: Array  # largest change seen when moved alone, objective's units
     moved: Array  # tests that changed the variable
     probability: Array  # under the prior of the last test
@@ -61,13 +60,6 @@ class Evidence(Saved):
             self.hits = [known[~self.rejected[known]] for known in self.hits]
             # a hit that has lost all its variables contradicts a later miss (a plateau): what was seen to act, acts
             self.hits = [known for known in self.hits if len(known)]
-        self._propagate()
-
-    def reopen(self, group: Indices) -> None:
-        """One of these rejected variables acts after all: they are open again, with as many tests as at first."""
-        self.rejected[group] = False
-        self.hits.append(group)
-        self.tests, self.reopened = 0, self.reopened + 1
         self._propagate()
 
     def would_test(self, group: Indices) -> bool:
