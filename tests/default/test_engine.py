@@ -97,15 +97,17 @@ def test_a_known_budget_can_be_exceeded_and_saved() -> None:
     assert opt.best.value == pytest.approx(0.0, abs=0.01)
 
 
-def test_a_model_of_the_best_points_takes_turns_and_is_restored() -> None:
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_model_of_the_best_points_takes_turns_and_is_restored(alike: bool) -> None:
     def bowl(x: Array) -> float:
         return -float(((x - 0.3) ** 2).sum())
 
-    opt = search(bowl, 10, 100, 7)
+    opt = search(bowl, 10, 100, 7, alike=alike)
     assert isinstance(engine(opt).phase, OptimiseAll)
-    model = engine(opt).all_model.of_best.model
+    models = engine(opt).all_model
+    model = models.alike.of_best.model if alike else models.of_best.model
     assert model.posterior is not None
-    assert len(model.posterior.y) == 80 < len(opt.trials)
+    assert 40 <= len(model.posterior.y) <= 80 < len(opt.trials)
     again = Optimizer.restore(opt.state())
     for _ in range(4):
         points = []
@@ -277,10 +279,10 @@ def test_noise_is_seen_by_the_probes() -> None:
 def test_every_seed_has_a_design_of_its_own(dimension: int) -> None:
     space = [(0.0, 1.0)] * dimension
     designs = [
-        tuple(trial.unit.tobytes() for trial in Optimizer(space, method="mcts-vs", seed=seed).ask(8))
-        for seed in range(20)
+        [trial.unit.tobytes() for trial in Optimizer(space, method="mcts-vs", seed=seed).ask(8)] for seed in range(20)
     ]
-    assert len(set(designs)) == len({point for design in designs for point in design}) / 8 == 20
+    assert len({design[0] for design in designs}) == 1  # the centre
+    assert len({point for design in designs for point in design[1:]}) == 7 * 20
 
 
 def test_failed_audits_do_not_keep_it_from_new_epochs() -> None:
@@ -317,3 +319,22 @@ def test_hartmann_among_five_hundred() -> None:
             problem.active if problem.active is not None else ()
         )
         assert (opt.best.value or 0.0) > 3.19
+
+
+def test_the_first_point_is_the_centre() -> None:
+    space = {"a": (0.0, 4.0), "b": (-1.0, 1.0), "c": Categorical(["x", "y", "z"])}
+    (trial,) = Optimizer(space, method="mcts-vs", seed=3).ask()
+    assert trial.params["a"] == 2.0
+    assert trial.params["b"] == 0.0
+
+
+@pytest.mark.parametrize(("noise", "noisy"), [(0.0, False), (0.1, True)])
+def test_one_point_beside_the_incumbent_shows_noise(noise: float, noisy: bool) -> None:
+    rng = np.random.default_rng(0)
+    opt = search(lambda x: -float(((x - 0.3) ** 2).sum()) + noise * rng.standard_normal(), 60, 40, 3)
+    phase = engine(opt).phase
+    assert isinstance(phase, OptimiseAll)
+    assert phase.noisy is noisy
+    gaps = [np.abs(b.unit - a.unit).max() for a, b in zip(opt.trials, opt.trials[1:], strict=False)]
+    assert len({trial.unit.tobytes() for trial in opt.trials}) == 40
+    assert min(gaps) > 0

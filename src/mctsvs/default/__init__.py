@@ -10,7 +10,8 @@ A run goes through phases (`phases.py`), each of which can only lead to a later 
       |             now and then a step in the variables not rejected, or found         |
     Audit           all rejected variables at once ------------- they act after all ----+
       |                                                                                 |
-    OptimiseFound   Bayesian optimisation of the found variables                  OptimiseAll   of all variables
+    OptimiseFound   Bayesian optimisation of the found variables                  OptimiseAll   of all variables; one
+                                                                                  point shows whether there is noise
 
 Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so that
 a change of phase loses nothing.

@@ -16,6 +16,7 @@ class Ablation(Options):
     accept     a test that is better becomes the incumbent
     live       early steps move all variables not rejected yet; without, those found alone
     audit      the rejected variables are changed together before they are forgotten
+    alike      where all variables matter and values are exact, they are modelled alike
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone
     box        a third of the steps stay in a trust region around the incumbent
@@ -27,6 +28,7 @@ class Ablation(Options):
     accept: bool = True
     live: bool = True
     audit: bool = True
+    alike: bool = True
     additive: bool = True
     best: bool = True
     box: bool = True

@@ -1,36 +1,41 @@
 """Bayesian optimisation of all variables that may matter, or of a changing part of very many.
 
-Two models under the dimension-scaled prior take turns, once there are points enough for a model of the best.
+One kind of model treats all variables alike (`solve.iso`): it knows the shape of a bowl from a few points, however many
+variables matter. The other has a lengthscale for each variable (the dimension-scaled prior): it finds the few that do.
+Two of the latter take turns, of all points and of the best, once there are points enough.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
+from mctsvs.default.ablation import Ablation
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.history import History
-from mctsvs.solve import DIMENSION_SCALED
+from mctsvs.solve import DIMENSION_SCALED, Solver
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
+from mctsvs.solve.iso import IsoOptions, IsotropicSearch
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
 
 class AllModel(Saved):
-    """The next point in many coordinates; `owner` says which variable each belongs to.
+    """The next point in many coordinates; `owner` says which variable each belongs to."""
 
-    best   every other point comes from a model of the best points alone
-    """
-
-    saved = ("part", "given", "of_all", "of_best")
+    saved = ("part", "given", "of_all", "of_best", "alike")
     part: Indices | None = None  # the coordinates moved, where these are not all
     given: bool = False  # whether the caller chose them
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
+    alike: IsotropicSearch
 
-    def __init__(self, owner: Indices, *, best: bool = True) -> None:
-        self.owner, self.best, options = owner, best, BOOptions(**DIMENSION_SCALED)
+    def __init__(self, owner: Indices, parts: Ablation) -> None:
+        self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
+        self.alike = IsotropicSearch(IsoOptions())
         self.of_all = BayesianOptimisation(options, distinct=True)
         self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 
@@ -51,15 +56,24 @@ class AllModel(Saved):
         self.given = among is not None
 
     def propose(self, turn: int, history: History, waiting: Array, rng: np.random.Generator) -> Array:
-        """A point (D,): the best one with other values of the coordinates chosen."""
+        """A point (D,): the best one with other values of the coordinates chosen, by models that tell them apart."""
+        best = self.parts.best and turn % 2 == 1 and len(history) >= 2 * len(self.moved)
+        place = self._place(history, waiting)
+        return in_turn(self.of_best if best else None, self.of_all, lambda model: place(model, rng), history.X).x
+
+    def propose_alike(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
+        """The same by the model that treats them alike."""
+        return self._place(history, waiting)(self.alike, rng).x
+
+    def _place(self, history: History, waiting: Array) -> Callable[[Solver, np.random.Generator], Candidate]:
+        """What a solver proposes for the coordinates chosen, in its place."""
         start, moved = history.X[history.best(1)[0]], self.moved
         failed = history.failures_beside(start, moved) if self.given else None  # others may do what others did
         subspace = Subspace(history, moved, waiting, self.owner, failed)
 
-        def ask(model: BayesianOptimisation) -> Candidate:
+        def place(solver: Solver, rng: np.random.Generator) -> Candidate:
             x = start.copy()
-            x[moved] = model.propose(1, subspace, rng)[0]
+            x[moved] = solver.propose(1, subspace, rng)[0]
             return Candidate(x)
 
-        best = self.best and turn % 2 == 1 and len(history) >= 2 * len(moved)
-        return in_turn(self.of_best if best else None, self.of_all, ask, history.X).x
+        return place

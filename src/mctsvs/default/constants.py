@@ -5,7 +5,7 @@ The page is docs/results/ablation.md: what each part adds, and under "Tried and 
 
 # the design (page: Sobol points to start from)
 DESIGN = 10  # points before the first decision
-DESIGN_OF_ALL = 20  # points before the model of all variables
+DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 
 # comparing
 SAME = 1e-9  # values closer than this share of their range are equal
@@ -49,5 +49,7 @@ LEAST_GAIN = 0.01  # of the deviation of its best third
 EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh epoch
 
 # the model of all variables (page: in the model of all variables)
+NUDGE = 1e-6  # how far, in every coordinate, the point lies that shows noise
+JUMP = 1e-3  # of the range of values: a larger difference there is noise
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for

@@ -29,17 +29,21 @@ class FirstPoints:
     Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
     """
 
-    dimension: int
+    owner: Indices  # (D,) variable of each coordinate
     seed: int  # of a generator of its own, so that the hypercube need not be saved
     used: int = 0
 
     @cached_property
-    def hypercube(self) -> Array:
-        return latin_hypercube(const.DESIGN_OF_ALL, self.dimension, np.random.default_rng(self.seed))
+    def points(self) -> Array:
+        """(n, D) the middle of every range first, with categories as the hypercube has them."""
+        rng = np.random.default_rng(self.seed)
+        points = latin_hypercube(const.DESIGN_OF_ALL, len(self.owner), rng)
+        points[0, np.bincount(self.owner)[self.owner] == 1] = 0.5
+        return points
 
     def next(self, rng: np.random.Generator) -> Array:
         self.used += 1
-        return self.hypercube[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(self.dimension)
+        return self.points[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(len(self.owner))
 
 
 class EvidenceSearch(HistoryEngine):
@@ -70,8 +74,8 @@ class EvidenceSearch(HistoryEngine):
         order = rng.permutation(n)
         self.phase, self.open = Design(Probe(order)), {}
         self.evidence, self.count = Evidence(n), ActiveCount(n)
-        self.first_points = FirstPoints(self.dimension, int(rng.integers(2**63)))
-        self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, best=options.best)
+        self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
+        self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, options)
 
     def plan(self, budget: int) -> None:
         """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
@@ -144,6 +148,11 @@ class EvidenceSearch(HistoryEngine):
         tolerance = max(const.SAME * float(values.max() - values.min()), 1e-14 * float(np.abs(values).max()))
         return abs(y - level) > tolerance
 
+    def jumps(self, y: float, level: float) -> bool:
+        """Whether two values are further apart than those of neighbouring points of an exact objective."""
+        values = self.history.y
+        return abs(y - level) > const.JUMP * float(values.max() - values.min())
+
     def changed_variables(self, x: Array, base: Array) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
         return np.unique(self.owner[np.abs(x - base) > 1e-9])
@@ -171,6 +180,13 @@ class EvidenceSearch(HistoryEngine):
     def spread(self) -> Question:
         """A point of the design."""
         return Question(Kind.DESIGN, self.first_points.next(self.rng), self.everything, self.level)
+
+    def nudge(self) -> Question:
+        """A point that is hardly another one: noise shows in its value, a change of the objective does not."""
+        assert self.incumbent is not None
+        x, single = self.incumbent.copy(), np.bincount(self.owner)[self.owner] == 1
+        x[single] += np.where(x[single] < 0.5, const.NUDGE, -const.NUDGE)
+        return Question(Kind.NUDGE, x, self.everything, self.level)
 
     def change(self, group: Indices, kind: Kind) -> Question:
         """The incumbent with other values of the group, half of them anywhere, half pushed."""
@@ -204,11 +220,15 @@ class EvidenceSearch(HistoryEngine):
         x[moved] = candidate.x
         return Question(Kind.LOCAL if candidate.local else Kind.STEP, x, found.variables, self.level)
 
-    def step_in_all(self, waiting: Array, among: Indices | None = None) -> Question:
+    def step_in_all(self, waiting: Array, among: Indices | None = None, *, alike: bool = False) -> Question:
         """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
         model, turn = self.all_model, self._turn
         model.choose(turn, self.evidence.probability, self.rng, among=among)
-        x = model.propose(turn, self.history, waiting, self.rng)
+        x = (
+            model.propose_alike(self.history, waiting, self.rng)
+            if alike
+            else model.propose(turn, self.history, waiting, self.rng)
+        )
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
 
     def importance(self) -> Array:

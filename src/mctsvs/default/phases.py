@@ -31,6 +31,7 @@ class Kind(Enum):
     AUDIT = auto()  # do the rejected variables matter after all?
     STEP = auto()  # is this better, with other values of the found variables?
     LOCAL = auto()  # the same, inside the trust region
+    NUDGE = auto()  # is the value nearly the same right beside the incumbent, or is there noise?
     ALL = auto()  # is this better, with other values of all variables, or of all not rejected yet?
 
 
@@ -56,6 +57,8 @@ class Phase(Saved):
     def answer(self, search: EvidenceSearch, question: Question, observation: Observation) -> Phase:
         """The phase after the value of one of our points."""
         kind, y = question.kind, observation.y
+        if kind is Kind.NUDGE and isinstance(self, OptimiseAll):
+            return OptimiseAll(noisy=not np.isfinite(y) or search.jumps(y, question.level))
         if not np.isfinite(y):
             return self
         if kind is Kind.AUDIT and search.differs(y, question.level):
@@ -197,16 +200,24 @@ class OptimiseFound(Phase):
 
 @dataclass(frozen=True, eq=False)
 class OptimiseAll(Phase):
-    """Bayesian optimisation of all variables, to the end; of more points of the design first, where there were few.
+    """Bayesian optimisation of all variables, to the end.
 
-    The changes around one point that came before tell a model of all variables little.
+    Values that are exact, and no variable that was seen to do nothing: all matter, and are modelled alike. With noise
+    it may be that few do, and they are told apart by their lengthscales.
     """
 
+    noisy: bool | None = None  # None: not known
+
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        dense = search.options.alike and not search.evidence.rejected.any()
+        if dense and self.noisy is None and not search.waits_for(Kind.NUDGE):
+            return search.nudge(), self
+        if dense and self.noisy is False:
+            return search.step_in_all(waiting, alike=True), self
         elsewhere = max(0, search.evaluated - search.proposed)  # points of earlier runs and other workers
         few = search.first_points.used + elsewhere < const.DESIGN_OF_ALL
         if few and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
-            return search.spread(), self
+            return search.spread(), self  # probes around one point tell a model of all variables little
         return search.step_in_all(waiting), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
