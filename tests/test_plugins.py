@@ -127,7 +127,7 @@ def test_a_file_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         import json
         from mctsvs import Study
 
-        with Study("s.db") as study:
+        with Study("s.db", method="mine.py:OnePlusOne") as study:
             print(json.dumps([study.method, study.ask()[0].x.tolist()]))
     """
     method, elsewhere = python(code, cwd=tmp_path)
