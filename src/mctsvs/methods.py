@@ -75,7 +75,7 @@ METHODS: Mapping[str, Method] = _table(
         "this library",
         "all",
         "iso",
-        defaults={"samples": 1, "initial_points": 10, "centre": True},
+        defaults={**solve.ISOTROPIC, "samples": 1, "initial_points": 10, "centre": True},
     ),
     Method("turbo", "Bayesian optimisation in a trust region", TURBO, "all", "turbo", defaults=BURST),
     Method("turbo-m", "five trust regions that compete", TURBO, "all", "turbo", defaults={**BURST, "regions": 5}),

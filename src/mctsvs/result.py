@@ -34,7 +34,7 @@ class Result:
     """What `minimize` and `maximize` return, named as in scipy."""
 
     x: Any  # best point: a dict for a space with names, else a vector; None if no evaluation succeeded
-    fun: float  # its value; NaN if none succeeded
+    fun: float  # its value; with noise, the luckiest one; NaN if none succeeded
     trials: list[Trial] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
     status: Status = Status.DONE

@@ -9,7 +9,7 @@ from mctsvs import Optimizer
 from mctsvs.common import Array, InputError
 from mctsvs.gp.search import crossovers
 from mctsvs.history import History
-from mctsvs.solve import make
+from mctsvs.solve import ISOTROPIC, make
 from mctsvs.solve.bo import Best
 from mctsvs.solve.iso import STEP, IsotropicSearch
 from mctsvs.solve.subspace import Subspace
@@ -30,7 +30,7 @@ def filled(n: int, d: int, seed: int = 0) -> Subspace:
 
 
 def solver(**options: object) -> IsotropicSearch:
-    made = make("iso", **options)
+    made = make("iso", **{**ISOTROPIC, **options})
     assert isinstance(made, IsotropicSearch)
     return made
 

@@ -16,7 +16,7 @@ from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.history import History
-from mctsvs.solve import DIMENSION_SCALED, Solver
+from mctsvs.solve import DIMENSION_SCALED, ISOTROPIC, Solver
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
 from mctsvs.solve.iso import IsoOptions, IsotropicSearch
 from mctsvs.solve.subspace import Subspace
@@ -35,7 +35,7 @@ class AllModel(Saved):
 
     def __init__(self, owner: Indices, parts: Ablation) -> None:
         self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
-        self.alike = IsotropicSearch(IsoOptions())
+        self.alike = IsotropicSearch(IsoOptions(**ISOTROPIC))
         self.of_all = BayesianOptimisation(options, distinct=True)
         self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 

@@ -58,6 +58,23 @@ DIMENSION_SCALED: dict[str, Any] = {
     "winsorise": False,
 }
 
+# options of `iso`, where all variables are alike (docs/results/isotropic.md)
+ISOTROPIC: dict[str, Any] = {
+    "kernel": "shared+iso+cosines",
+    "prior": "dimension-scaled",
+    "fit_points": 250,
+    "fit_iterations": 25,
+    "fit_growth": 1.08,
+    "restart": True,
+    "most_points": 250,
+    "constant_mean": True,
+    "winsorise": False,
+    "starts": 2,
+    "pool": 128,
+    "climb": 40,
+    "crossovers": 96,
+}
+
 
 def find(name: str) -> type[Solver]:
     """The solver's class."""

@@ -8,8 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Array
-from mctsvs.gp.model import KERNELS
-from mctsvs.gp.priors import PRIORS
 from mctsvs.options import option
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
 from mctsvs.solve.subspace import Subspace
@@ -22,22 +20,9 @@ STEP = 0.02  # deviation of the step away from the best point that is taken in i
 @dataclass(frozen=True)
 class IsoOptions(BOOptions):
     """best_share   once there are as many points as coordinates, every other one comes from a model of this share of
-    the points, the best; 1: never. The other options are those of `bo` with other defaults
+    the points, the best; 1: never. The other options are those of `bo`, which the method sets otherwise
     """
 
-    kernel: str = option("shared+iso+cosines", among=KERNELS)
-    prior: str = option("dimension-scaled", among=PRIORS)
-    fit_points: int = 250
-    fit_iterations: int = 25
-    fit_growth: float = option(1.08, least=1.0)
-    restart: bool = True
-    most_points: int | None = option(250, least=2)
-    constant_mean: bool = True
-    winsorise: bool = False
-    starts: int = 2
-    pool: int = option(128, least=2)
-    climb: int = option(40, least=0)
-    crossovers: int = option(96, least=0)
     best_share: float = option(0.5, above=0.0, most=1.0)
 
 
