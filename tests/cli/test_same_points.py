@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,10 @@ def test_four_ways_take_the_same_points(method: str, tmp_path: Path, capsys: pyt
     if missing(METHODS[method]):
         pytest.skip("its library is not installed")
     problem = problems.make("Hartmann6_20")
-    options = {"d": 6} if "d" in options_of(METHODS[method]) else {}  # else the command line says what the paper says
-    whole = mctsvs.maximize(problem, problem.space, budget=BUDGET, seed=3, method=method, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = (
+        {"d": 6} if "d" in options_of(METHODS[method]) else {}
+    )  # else the command line says what the paper says
+    whole = mctsvs.maximize(problem, problem.space, budget=BUDGET, seed=3, method=method, **options)
     values = [trial.value for trial in whole.trials]
     with mctsvs.Study(
         tmp_path / "own.db", problem.space, direction="maximize", seed=3, method=method, **options
