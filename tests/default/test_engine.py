@@ -258,7 +258,8 @@ def test_a_late_probe_leads_nowhere_back() -> None:
     for _ in range(10):
         (trial,) = opt.ask()
         opt.tell(trial, sparse(trial.x))
-    (probe,) = opt.ask()
+    nudge, probe = opt.ask(2)
+    opt.tell(nudge, sparse(nudge.x))
     assert engine(opt).open[probe.ticket].kind is Kind.PROBE
     opt.add(opt.best.x, sparse(opt.best.x) + 0.5)  # another worker saw noise
     assert isinstance(engine(opt).phase, OptimiseAll)
@@ -266,12 +267,17 @@ def test_a_late_probe_leads_nowhere_back() -> None:
     assert isinstance(engine(opt).phase, OptimiseAll)
 
 
-def test_noise_is_seen_by_the_probes() -> None:
-    """Every change of a noisy value looks like a variable that matters: soon all are modelled, no point is repeated."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_noise_is_seen(whole: bool) -> None:
+    """By one point beside the incumbent, or, where values cannot be nudged, by the probes; no point is repeated."""
     rng = np.random.default_rng(0)
-    opt = search(lambda x: sparse(x) + 0.01 * rng.standard_normal(), 100, 30, 1)
+    opt = Optimizer([Integer(0, 99) if whole else (0.0, 99.0)] * 100, direction="maximize", method="mcts-vs", seed=1)
+    for _ in range(30):
+        (trial,) = opt.ask()
+        opt.tell(trial, sparse(trial.x / 99.0) + 0.1 * rng.standard_normal())
     assert isinstance(engine(opt).phase, OptimiseAll)
-    assert engine(opt).evidence.tests <= 8
+    assert engine(opt).noisy is (None if whole else True)
+    assert engine(opt).evidence.tests <= (8 if whole else 0)
     assert len({trial.unit.tobytes() for trial in opt.trials}) == 30
 
 
@@ -332,9 +338,8 @@ def test_the_first_point_is_the_centre() -> None:
 def test_one_point_beside_the_incumbent_shows_noise(noise: float, noisy: bool) -> None:
     rng = np.random.default_rng(0)
     opt = search(lambda x: -float(((x - 0.3) ** 2).sum()) + noise * rng.standard_normal(), 60, 40, 3)
-    phase = engine(opt).phase
-    assert isinstance(phase, OptimiseAll)
-    assert phase.noisy is noisy
+    assert isinstance(engine(opt).phase, OptimiseAll)
+    assert engine(opt).noisy is noisy
     gaps = [np.abs(b.unit - a.unit).max() for a, b in zip(opt.trials, opt.trials[1:], strict=False)]
     assert len({trial.unit.tobytes() for trial in opt.trials}) == 40
     assert min(gaps) > 0

@@ -2,16 +2,17 @@
 
 A run goes through phases (`phases.py`), each of which can only lead to a later one:
 
-    Design          a few points spread over the cube; the best of them becomes the incumbent
+    Design          the centre and a few points spread over the cube; the best of them becomes the incumbent
       |
-    Probe           fresh groups of variables are changed: how many matter? -- too many .
+    Nudge           a point right beside the incumbent --------------- another value: noise .
+      |                                                                                 |
+    Probe           fresh groups of variables are changed: how many matter? -- too many +
       |                                                                                 |
     Tests           groups, until every variable is found or rejected ------- no end ---+
       |             now and then a step in the variables not rejected, or found         |
     Audit           all rejected variables at once ------------- they act after all ----+
       |                                                                                 |
-    OptimiseFound   Bayesian optimisation of the found variables                  OptimiseAll   of all variables; one
-                                                                                  point shows whether there is noise
+    OptimiseFound   Bayesian optimisation of the found variables                  OptimiseAll   of all variables
 
 Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so that
 a change of phase loses nothing.

@@ -52,7 +52,7 @@ class EvidenceSearch(HistoryEngine):
     options_type: ClassVar[type[Ablation]] = Ablation
     options: Ablation
     # fmt: off
-    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "audits", "first_points",
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "first_points",
              "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
@@ -63,7 +63,7 @@ class EvidenceSearch(HistoryEngine):
     evidence: Evidence
     count: ActiveCount
     tested: int = 0  # own probes and tests answered
-    audits: int = 0
+    noisy: bool | None = None  # whether values differ that should not; None: not known
     first_points: FirstPoints
     found_model: FoundModel
     all_model: AllModel
@@ -148,10 +148,14 @@ class EvidenceSearch(HistoryEngine):
         tolerance = max(const.SAME * float(values.max() - values.min()), 1e-14 * float(np.abs(values).max()))
         return abs(y - level) > tolerance
 
-    def jumps(self, y: float, level: float) -> bool:
-        """Whether two values are further apart than those of neighbouring points of an exact objective."""
-        values = self.history.y
-        return abs(y - level) > const.JUMP * float(values.max() - values.min())
+    def learn_noise(self, question: Question, observation: Observation) -> None:
+        """From a point right beside the incumbent; whole numbers cannot be nudged, and then it says nothing."""
+        if not np.isfinite(observation.y):  # an incumbent that may fail is noise of another kind
+            self.noisy = True
+        elif float(np.abs(observation.x - question.x).max()) < const.NUDGE:
+            values = self.history.y
+            jump = abs(observation.y - question.level)
+            self.noisy = bool(jump > const.JUMP * float(values.max() - values.min()))
 
     def changed_variables(self, x: Array, base: Array) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""

@@ -25,11 +25,12 @@ from mctsvs.tree import Node
 class Evidence(Saved):
     """Tests so far, and the probability that each of V variables matters."""
 
-    saved = ("prior", "rejected", "hits", "tests", "effect", "moved", "probability")
+    saved = ("prior", "rejected", "hits", "tests", "audits", "effect", "moved", "probability")
     prior: float  # p0
     rejected: npt.NDArray[np.bool_]
     hits: list[Indices]  # groups whose change changed the value
     tests: int = 0
+    audits: int = 0  # changes of all rejected variables
     effect: Array  # largest change seen when moved alone, objective's units
     moved: Array  # tests that changed the variable
     probability: Array  # under the prior of the last test

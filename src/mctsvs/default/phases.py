@@ -57,8 +57,9 @@ class Phase(Saved):
     def answer(self, search: EvidenceSearch, question: Question, observation: Observation) -> Phase:
         """The phase after the value of one of our points."""
         kind, y = question.kind, observation.y
-        if kind is Kind.NUDGE and isinstance(self, OptimiseAll):
-            return OptimiseAll(noisy=not np.isfinite(y) or search.jumps(y, question.level))
+        if kind is Kind.NUDGE:
+            search.learn_noise(question, observation)
+            return OptimiseAll() if search.noisy else self.without_noise(search)
         if not np.isfinite(y):
             return self
         if kind is Kind.AUDIT and search.differs(y, question.level):
@@ -81,14 +82,18 @@ class Phase(Saved):
         if evidence.rejected[changed].all():  # or nothing changed at all
             if differs:
                 return OptimiseAll()
-            if len(changed) > 0 and search.audits < const.AUDITS and 2 * len(changed) > evidence.rejected.sum():
-                search.audits += 1
+            if len(changed) > 0 and evidence.audits < const.AUDITS and 2 * len(changed) > evidence.rejected.sum():
+                evidence.audits += 1
         elif not search.gives_up and evidence.would_test(changed):
             if not evidence.moved[changed].any():
                 search.count.add(len(changed), hit=differs)
             evidence.add(changed, observation.y - search.level, hit=differs)
             if isinstance(self, Tests):
                 evidence.learn_prior()
+        return self
+
+    def without_noise(self, search: EvidenceSearch) -> Phase:
+        """The phase after no noise was seen."""
         return self
 
     def settled(self, search: EvidenceSearch) -> Phase:
@@ -114,13 +119,31 @@ class Design(Phase):
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
             return search.spread(), self
-        return self._after(search).next(search, waiting)
+        return Nudge(self.probe).next(search, waiting)
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
         after = super().elsewhere(search, observation)
-        return self._after(search) if after is self and search.evaluated > const.DESIGN else after
+        return Nudge(self.probe) if after is self and search.evaluated > const.DESIGN else after
 
-    def _after(self, search: EvidenceSearch) -> Phase:
+
+@dataclass(frozen=True, eq=False)
+class Nudge(Phase):
+    """A point right beside the incumbent: another value is noise. Until it comes, go on as if there were none."""
+
+    probe: Probe
+
+    def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        if not search.waits_for(Kind.NUDGE):
+            return search.nudge(), self
+        question, after = self.without_noise(search).next(search, waiting)
+        return question, Nudge(after) if isinstance(after, Probe) else self if isinstance(after, OptimiseAll) else after
+
+    def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
+        after = super().elsewhere(search, observation)
+        exact = search.evidence.rejected.any()  # equal values: there is no noise
+        return self.without_noise(search) if after is self and exact else after
+
+    def without_noise(self, search: EvidenceSearch) -> Phase:
         return self.probe if search.options.tests and search.count.limit >= const.FEWEST else OptimiseAll()
 
 
@@ -128,7 +151,7 @@ class Design(Phase):
 class Probe(Phase):
     """Groups of variables never changed before are changed: how many variables matter?
 
-    With noise every change of values looks like a hit, so that all seem to matter and all are modelled: as they should.
+    With noise that the nudge could not show, every change of values looks like a hit, and all variables are modelled.
     """
 
     fresh: Indices  # variables not probed yet, in random order
@@ -182,8 +205,8 @@ class Audit(Phase):
     """All rejected variables are changed at once, a few times: do they act after all?"""
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
-        if search.audits < const.AUDITS:
-            search.audits += 1
+        if search.evidence.audits < const.AUDITS:
+            search.evidence.audits += 1
             return search.change(np.flatnonzero(search.evidence.rejected), Kind.AUDIT), self
         if search.waits_for(Kind.AUDIT):
             return search.step(waiting), self
@@ -206,13 +229,8 @@ class OptimiseAll(Phase):
     it may be that few do, and they are told apart by their lengthscales.
     """
 
-    noisy: bool | None = None  # None: not known
-
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
-        dense = search.options.alike and not search.evidence.rejected.any()
-        if dense and self.noisy is None and not search.waits_for(Kind.NUDGE):
-            return search.nudge(), self
-        if dense and self.noisy is False:
+        if search.options.alike and search.noisy is False and not search.evidence.rejected.any():
             return search.step_in_all(waiting, alike=True), self
         elsewhere = max(0, search.evaluated - search.proposed)  # points of earlier runs and other workers
         few = search.first_points.used + elsewhere < const.DESIGN_OF_ALL
