@@ -46,6 +46,18 @@ def test_an_empty_bin_sits_in_the_middle() -> None:
     assert sketch.down(np.array([0.2, 0.2, 0.9])).tolist() == pytest.approx([0.2, 0.5, 0.9])
 
 
+def test_bins_without_a_coordinate_are_not_searched() -> None:
+    """Points that differ in them alone are one point, and a model that never sees them moved expects much there."""
+    opt = Optimizer([(0.0, 1.0)] * 6, method="hesbo", d=6, seed=0)
+    engine: Any = opt._engine
+    assert len(engine.moved) < 6
+    points = drive(opt, lambda x: None if x[0] > 0.4 else float(x.sum()), 60)
+    apart = np.abs(points[:, None] - points).max(axis=2) + np.eye(60)
+    assert apart.min() > 1e-6
+    for u in engine.search(3, np.empty((0, 6))):
+        assert np.array_equal(np.delete(u, engine.moved), np.full(6 - len(engine.moved), 0.5))
+
+
 def test_balanced_bins_differ_by_one_and_splitting_keeps_points() -> None:
     rng = np.random.default_rng(1)
     sketch = Sketch.balanced(50, 4, rng)

@@ -8,6 +8,8 @@ import pytest
 from mctsvs import Optimizer, methods
 from mctsvs.common import InputError
 from mctsvs.engine import Observation, Pending, latin_hypercube
+from mctsvs.history import History
+from mctsvs.solve.subspace import MOST_AVOIDED, Subspace
 
 
 def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
@@ -89,3 +91,38 @@ def test_tree_and_importance_are_shown() -> None:
     assert next(iter(opt.importance().items())) == ("x4", 1.0)
     assert scores[1] < 0.2
     assert Optimizer([(0, 1)] * 3, method="bo").tree is None
+
+
+def test_of_very_many_points_to_avoid_a_changing_share_is() -> None:
+    rng = np.random.default_rng(0)
+    history = History(5)
+    for x in rng.random((120, 5)):
+        history.add(x, np.nan)
+    waiting, coordinates = rng.random((900, 5)), np.array([1, 3])
+    few = Subspace(history, coordinates, waiting[:20]).avoid
+    assert np.array_equal(few, np.concatenate([history.failures, waiting[:20]])[:, coordinates])
+    everything = np.concatenate([history.failures, waiting])[:, coordinates]
+    many = [Subspace(history, coordinates, waiting[:n]).avoid for n in range(880, 901)]
+    assert {avoid.shape for avoid in many} == {(MOST_AVOIDED, 2)}
+    reached = [(everything[:, None] == avoid).all(axis=2).any(axis=1) for avoid in many]
+    # a share of a fifth each: 21 even shares that had nothing in common would leave out less than one in a hundred
+    assert np.mean(np.any(reached, axis=0)) > 0.9
+
+
+@pytest.mark.parametrize("method", ["bo", "mcts-vs-bo", "turbo", "hesbo"])
+def test_points_stay_apart_beside_hundreds_that_wait(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)] * 6, method=method, seed=0)
+    for _ in range(30):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(np.square(trial.x[:2] - 0.3).sum()))
+    opt.ask(300)
+    X = np.array([trial.x for trial in opt.trials])
+    apart = np.abs(X[:, None] - X).max(axis=2) + np.eye(len(X))
+    assert apart.min() > 1e-6
+
+
+def test_all_variables_are_one_array_that_nobody_can_write_to() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 6, method="hesbo", seed=0)
+    one, two = opt.ask(2)
+    assert one.variables is two.variables
+    assert not one.variables.flags.writeable

@@ -76,3 +76,23 @@ def test_better_than_its_initial_design() -> None:
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Optimizer([(0, 1)] * 3, method="vae-bo", **options)
+
+
+def test_a_code_that_failed_is_not_asked_for_again() -> None:
+    """Whatever code the encoder gives its point: else one failing point would follow the other."""
+    opt = Optimizer([(0.0, 1.0)] * 6, method="vae-bo", seed=0, initial_points=8, steps=20)
+    for _ in range(10):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(trial.x.sum()))
+    engine: Any = opt._engine
+    (trial,) = opt.ask()
+    (code,) = engine.sent.values()
+    opt.tell(trial, None)
+    assert any(np.array_equal(code, failed) for failed in engine.codes.failures)
+    assert engine.sent == {}
+    later = []
+    for _ in range(8):
+        (trial,) = opt.ask()
+        later.append(*engine.sent.values())
+        opt.tell(trial, None)
+    assert min(float(np.abs(a - b).max()) for i, a in enumerate([code, *later]) for b in later[i:]) > 1e-3

@@ -11,7 +11,7 @@ from mctsvs import Optimizer, testing
 from mctsvs.gp.trust_region import FIRST_LENGTH, LONGEST, SHORTEST
 from mctsvs.history import History
 from mctsvs.solve.subspace import Subspace
-from mctsvs.solve.turbo import Region, RegionOptions, TuRBO, TuRBOOptions
+from mctsvs.solve.turbo import LOCAL_POINTS, Region, RegionOptions, TuRBO, TuRBOOptions
 
 
 def subspace(history: History) -> Subspace:
@@ -104,6 +104,26 @@ def test_hundred_evaluations(method: str) -> None:
         many.tell(trial, values["many"][-1])
     assert min(values["mixed"]) < min(values["mixed"][:12])
     assert min(values["many"]) < 0.02
+
+
+def test_failures_are_bad_values_that_no_parameter_is_fitted_to() -> None:
+    rng = np.random.default_rng(0)
+    plain, failing = History(3), History(3)
+    for x in rng.random((30, 3)):
+        plain.add(x, float(x[0]))
+        failing.add(x, float(x[0]))
+    for x in rng.random((250, 3)):
+        failing.add(x, np.nan)
+    posteriors = []
+    for history in (plain, failing):
+        region = Region(rows=np.arange(30))
+        posterior, centre, _ = region.condition(subspace(history))
+        posteriors.append(posterior)
+        assert np.array_equal(centre, history.X[np.argmax(history.y)])
+    one, two = posteriors
+    assert np.array_equal(one.theta, two.theta)
+    assert len(two.X) == 30 + LOCAL_POINTS, "of very many, the nearest"
+    assert np.array_equal(two.y[30:], np.full(LOCAL_POINTS, one.y.min()))
 
 
 @pytest.mark.parametrize(

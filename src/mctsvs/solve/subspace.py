@@ -60,12 +60,16 @@ class Subspace:
 
     @cached_property
     def avoid(self) -> Array:
-        """(a, d) points waiting for their value or failed: no reason to propose them again.
+        """(a, d) points waiting for their value or failed: no reason to propose them again."""
+        return thinned(np.concatenate([self.failures, self.waiting[:, self.coordinates]]))
 
-        Of very many, those nearest to the best point: a model pays for each of them.
-        """
-        points = np.concatenate([self.failures, self.waiting[:, self.coordinates]])
-        if len(points) <= MOST_AVOIDED or not len(self.history):
-            return points
-        distance = np.square(points - self.X[self.history.best(1)[0]]).sum(axis=1)
-        return points[np.sort(np.argsort(distance, kind="stable")[:MOST_AVOIDED])]
+
+def thinned(points: Array) -> Array:
+    """Of more points than a model should pay for, an even share from first to last.
+
+    Others each time a point is added, so that none is left out for long; the nearest to the best point would leave out
+    the same ones each time, and the model would propose these again and again.
+    """
+    if len(points) <= MOST_AVOIDED:
+        return points
+    return points[np.linspace(0, len(points) - 1, MOST_AVOIDED).round().astype(np.intp)]
