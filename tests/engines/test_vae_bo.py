@@ -90,7 +90,7 @@ def test_a_code_that_failed_is_not_asked_for_again() -> None:
     opt.tell(trial, None)
     assert any(np.array_equal(code, failed) for failed in engine.codes.failures)
     assert engine.sent == {}
-    later = []
+    later: list[Array] = []
     for _ in range(8):
         (trial,) = opt.ask()
         later.append(*engine.sent.values())
