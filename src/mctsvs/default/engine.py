@@ -19,6 +19,7 @@ from mctsvs.default.phases import Design, Kind, OptimiseAll, Phase, Probe, Quest
 from mctsvs.default.sparsity import ActiveCount
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
 from mctsvs.gp.categories import blocks_of, other_category
+from mctsvs.solve.subspace import thinned
 from mctsvs.tree import Node
 
 
@@ -212,10 +213,10 @@ class EvidenceSearch(HistoryEngine):
             return self.step_in_all(waiting)
         moved = self.coordinates_of(found.variables)
         d = len(moved)
-        failed = history.failures_beside(x, moved)[:, moved]  # others may be the doing of other variables
+        failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
         blocks = blocks_of(self.owner, moved)
-        view = View(X, y, x[moved], self.level, waiting=waiting[:, moved], failed=failed, blocks=blocks)
+        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, blocks=blocks)
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
             found.begin_epoch(len(history), d, self.rng)
