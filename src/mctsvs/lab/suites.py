@@ -99,7 +99,7 @@ def figure(contests: Mapping[str, Contest], stem: Path) -> list[Path]:
         error = ranks.std(axis=0, ddof=1) / np.sqrt(len(ranks)) if len(ranks) > 1 else np.full(ranks.shape[1:], np.nan)
         x = np.arange(1.0, ranks.shape[2] + 1)
         curves = [Curve(name, x, ranks[:, m].mean(axis=0), error[m]) for m, name in enumerate(contest.methods)]
-        plots.append(Plot(title, "evaluations", "mean rank", curves))
+        plots.append(Plot(title.partition(", ")[2], "evaluations", "mean rank", curves))  # the suite is the page's
     return draw(plots, stem)
 
 
