@@ -8,16 +8,24 @@ import signal
 
 import pytest
 
+from mctsvs.methods import METHODS
+
 # a shell that starts the tests in the background ignores Ctrl-C for them, and so for the programs they start
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip without the libraries of `needs`; in CI, where that is a missing install step, the test fails."""
+    """Skip without the libraries of `needs`, or of the `method` that a test is for.
+
+    In CI a missing library is a missing install step, and the test fails.
+    """
     if "CI" in os.environ:
         return
-    for marker in item.iter_markers("needs"):
-        for module in marker.args:
-            if importlib.util.find_spec(module) is None:
-                pytest.skip(f"{module} is not installed")
+    modules = [module for marker in item.iter_markers("needs") for module in marker.args]
+    method = getattr(item, "callspec", None) and item.callspec.params.get("method")  # type: ignore[attr-defined]
+    if isinstance(method, str) and method in METHODS:
+        modules += METHODS[method].needs
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")

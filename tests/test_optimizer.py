@@ -180,8 +180,6 @@ def test_initial_points_are_shared_among_the_subsets() -> None:
 
 @pytest.mark.parametrize("method", ["mcts-vs-bo", "mcts-vs-turbo", "baxus", "hesbo", "cma-es", "random"])
 def test_points_from_elsewhere_are_learned_from_and_disturb_nothing(method: str) -> None:
-    if missing(METHODS[method]) and "CI" not in os.environ:
-        pytest.skip("its library is not installed")
     opt = Optimizer([(0, 1)] * 6, method=method, seed=0)
     waiting = opt.ask(3)
     opt.enqueue([np.full(6, 0.25)])

@@ -79,13 +79,11 @@ def test_checks_give_the_value_back() -> None:
         check_count("n", 4, least=0, most=3)
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
-def test_every_method_declares_its_options(name: str) -> None:
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_every_method_declares_its_options(method: str) -> None:
     """A default and a word of explanation for each, and no name that the optimizer itself takes."""
-    if methods.missing(methods.METHODS[name]):
-        pytest.skip("its library is not installed")
-    for kind in (part.options_type for part in methods._classes(methods.METHODS[name])):
+    for kind in (part.options_type for part in methods._classes(methods.METHODS[method])):
         kind()
         words = " ".join(base.__doc__ or "" for base in kind.__mro__[:-1])
         assert [option for option in kind.names() if option not in words] == []
-    assert not set(methods.options_of(methods.METHODS[name])) & {"space", "direction", "method", "seed", "budget"}
+    assert not set(methods.options_of(methods.METHODS[method])) & {"space", "direction", "method", "seed", "budget"}

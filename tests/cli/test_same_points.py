@@ -11,7 +11,7 @@ import pytest
 import mctsvs
 from mctsvs import problems
 from mctsvs.cli import main
-from mctsvs.methods import METHODS, missing, options_of
+from mctsvs.methods import METHODS, options_of
 
 SLOW = {"saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo"}  # the same engine and the same four ways
 BUDGET = 24
@@ -19,8 +19,6 @@ BUDGET = 24
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in SLOW])
 def test_four_ways_take_the_same_points(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if missing(METHODS[method]):
-        pytest.skip("its library is not installed")
     problem = problems.make("Hartmann6_20")
     options: dict[str, Any] = (
         {"d": 6} if "d" in options_of(METHODS[method]) else {}

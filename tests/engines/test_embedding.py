@@ -116,8 +116,6 @@ def test_rembo_knows_waiting_points_by_their_tickets() -> None:
 
 @pytest.mark.parametrize("method", ["hesbo", "rembo", "alebo", "baxus", "la-mcts-turbo", "vae-bo"])
 def test_a_design_is_dropped_once_as_many_points_are_known(method: str) -> None:
-    if methods.missing(methods.METHODS[method]):
-        pytest.skip("its library is not installed")
     opt = Optimizer([(0.0, 1.0)] * 6, method=method, seed=0)
     opt.ask(2)  # two of the design
     for x in np.random.default_rng(1).random((30, 6)):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
 from mctsvs.common import Array
-from mctsvs.methods import METHODS, missing
+from mctsvs.methods import METHODS
 from mctsvs.study import codec, formats, journal
 from mctsvs.study import ledger as module
 
@@ -63,9 +63,6 @@ ROUNDS = {"optuna-gp": 4, "vae-bo": 8, "alebo": 8, "optuna-tpe": 8}
 
 @pytest.mark.parametrize(("method", "thinking"), CASES)
 def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = missing(METHODS[method])
-    if absent and "CI" not in os.environ:
-        pytest.skip(f"{', '.join(absent)} not installed")
     monkeypatch.setattr(module, "LEAST_THINKING", thinking)
     opt = Optimizer(BOX, method=method, seed=5)
     path = tmp_path / "study.db"
@@ -594,9 +591,6 @@ DEAR = ("saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo")  # each take
 @pytest.mark.parametrize("method", METHODS)
 def test_a_study_takes_the_points_that_minimize_takes(method: str, tmp_path: Path) -> None:
     """Also where it is stopped and resumed; a larger budget later is fine."""
-    absent = missing(METHODS[method])
-    if absent and "CI" not in os.environ:
-        pytest.skip(f"{', '.join(absent)} not installed")
     budget = 12 if method in DEAR else 24
     expected: list[Any] = []
     minimize(lambda x: expected.append(x) or objective(x), BOX, budget=budget, method=method, seed=3)  # type: ignore[func-returns-value]
