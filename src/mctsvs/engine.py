@@ -156,6 +156,13 @@ class HistoryEngine(Saved):
         by_coordinate = relevance(self.history.X, self.history.y)
         return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
 
+    def describe(self) -> str:
+        """What the method is doing: a few words, and behind a colon how far it has come; may be left out.
+
+        `Optimizer.describe` asks any engine that has it.
+        """
+        return ""
+
     @property
     def tree(self) -> Node | None:
         return None

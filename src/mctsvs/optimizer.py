@@ -180,6 +180,12 @@ class Optimizer:
         names = self.space.names
         return {names[i]: float(score[i]) for i in order}
 
+    def describe(self) -> str:
+        """What the method is doing, in words: "testing groups: 6 found, 210 rejected, 84 open"; "" if it cannot say."""
+        describe = getattr(self._engine, "describe", None)  # engines of other packages need not have it
+        with self._lock:
+            return "" if describe is None else str(describe())
+
     @property
     def tree(self) -> Node | None:
         """The tree of variable groups (variables, value, visits, children), for methods that have one; print it."""

@@ -343,3 +343,17 @@ def test_one_point_beside_the_incumbent_shows_noise(noise: float, noisy: bool) -
     gaps = [np.abs(b.unit - a.unit).max() for a, b in zip(opt.trials, opt.trials[1:], strict=False)]
     assert len({trial.unit.tobytes() for trial in opt.trials}) == 40
     assert min(gaps) > 0
+
+
+def test_says_what_it_is_doing() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=1, budget=90)
+    said = []
+    for _ in range(90):
+        (trial,) = opt.ask()
+        opt.tell(trial, sparse(trial.x))
+        said.append(opt.describe())
+    words = list(dict.fromkeys(text.partition(":")[0] for text in said))
+    assert words[0] == "first points"
+    assert words[-1] == "optimising the found variables"
+    assert "testing groups" in words
+    assert said[-1] == "optimising the found variables: 3 of 100"

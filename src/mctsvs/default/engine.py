@@ -241,6 +241,9 @@ class EvidenceSearch(HistoryEngine):
         untested = isinstance(self.phase, Design | OptimiseAll)
         return super().importance() if untested else self.evidence.probability.copy()
 
+    def describe(self) -> str:
+        return self.phase.describe(self)
+
     @property
     def tree(self) -> Node | None:
         return self.evidence.tree if self.evidence.tests else None

@@ -100,6 +100,10 @@ class Phase(Saved):
         """The phase after all that a value has told."""
         return self
 
+    def describe(self, search: EvidenceSearch) -> str:
+        """In words: what is done, and behind a colon how far it has come."""
+        return "first points"
+
     def state(self) -> State:
         """Begins with the name of the class, of which there are several."""
         return {"name": type(self).__name__, **{f.name: dump(getattr(self, f.name)) for f in fields(self)}}
@@ -162,6 +166,9 @@ class Probe(Phase):
             return search.spread(), self._decide(search)
         return search.change(self.fresh[:size], Kind.PROBE), Probe(self.fresh[size:])
 
+    def describe(self, search: EvidenceSearch) -> str:
+        return f"counting the variables that matter: {len(self.fresh)} of {len(search.everything)} not moved yet"
+
     def settled(self, search: EvidenceSearch) -> Phase:
         return self._decide(search) if search.count.decided else self
 
@@ -199,6 +206,11 @@ class Tests(Phase):
         question = search.step_in_all(waiting, among=live) if in_live else search.step(waiting)
         return question, Tests(self.steps + can_step)
 
+    def describe(self, search: EvidenceSearch) -> str:
+        found, rejected = len(search.evidence.found), int(search.evidence.rejected.sum())
+        open_ = len(search.everything) - found - rejected
+        return f"testing groups: {found} found, {rejected} rejected, {open_} open"
+
 
 @dataclass(frozen=True, eq=False)
 class Audit(Phase):
@@ -212,6 +224,9 @@ class Audit(Phase):
             return search.step(waiting), self
         return OptimiseFound().next(search, waiting)
 
+    def describe(self, search: EvidenceSearch) -> str:
+        return f"checking the rejected variables: {int(search.evidence.rejected.sum())} moved at once"
+
 
 @dataclass(frozen=True, eq=False)
 class OptimiseFound(Phase):
@@ -219,6 +234,10 @@ class OptimiseFound(Phase):
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         return search.step(waiting, epochs=search.options.epochs), self
+
+    def describe(self, search: EvidenceSearch) -> str:
+        found = len(search.found_model.variables)
+        return f"optimising the found variables: {found} of {len(search.everything)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,3 +259,6 @@ class OptimiseAll(Phase):
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
         return self
+
+    def describe(self, search: EvidenceSearch) -> str:
+        return f"optimising all variables: {len(search.everything)}{', with noise' if search.noisy else ''}"

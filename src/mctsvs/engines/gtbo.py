@@ -227,6 +227,12 @@ class GTBO(HistoryEngine):
 
         return propose_greedily(n, posterior.with_lies(avoided, lie), lie, find)
 
+    def describe(self) -> str:
+        if self.model is not None:
+            active = int((self.belief.probability >= DECIDED).sum())
+            return f"optimising all variables: {active} of {len(self.everything)} taken for active"
+        return f"testing groups: {len(self.answered)} of at most {self.most_tests} tests"
+
     def importance(self) -> Array:
         """The probability that each variable is active, once tests have told something."""
         return self.belief.probability if self.belief.groups else super().importance()

@@ -109,6 +109,14 @@ class SubspaceEngine(HistoryEngine):
             if np.isfinite(observation.y):
                 self.selector.observe(observation.variables, observation.y)
 
+    def describe(self) -> str:
+        everything = len(self.everything)
+        if self.design or self.current is None:
+            return "first points"
+        if len(self.current) == everything:
+            return f"optimising all variables: {everything}"
+        return f"choosing variables: iteration {self.selector.iteration} moves {len(self.current)} of {everything}"
+
     @property
     def tree(self) -> Node | None:
         return self.selector.tree
