@@ -17,6 +17,7 @@ import numpy as np
 from mctsvs.common import Array, Indices, State
 from mctsvs.history import ELSEWHERE, LARGEST, History
 from mctsvs.options import Options
+from mctsvs.space import Region
 from mctsvs.state import Saved
 from mctsvs.tree import Node
 
@@ -114,6 +115,7 @@ class HistoryEngine(Saved):
     rng: np.random.Generator
     history: History
     proposed: int  # tickets given out
+    region: Region | None = None  # where points may lie; None: anywhere in the cube
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: Options) -> None:
         self.offsets, self.rng, self.options = offsets, rng, options
@@ -140,6 +142,13 @@ class HistoryEngine(Saved):
 
     def plan(self, budget: int) -> None:
         """Most methods do not look ahead."""
+
+    def within(self, region: Region) -> None:
+        """What of the cube may be asked for, said before the first proposal where that is not all of it.
+
+        Every proposal is put into the region by whoever asks; a method that looks at it chooses better ones.
+        """
+        self.region = region
 
     def proposal(self, x: Array, variables: Indices, iteration: int = 0) -> Proposal:
         """With the next ticket."""

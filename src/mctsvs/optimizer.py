@@ -15,7 +15,7 @@ from mctsvs.common import Array, Indices, InputError, State, check_choice, check
 from mctsvs.distinct import KnownPoints
 from mctsvs.engine import Engine, HistoryEngine, Observation, Pending
 from mctsvs.history import History
-from mctsvs.space import Space
+from mctsvs.space import Region, Space
 from mctsvs.threads import one_blas_thread
 from mctsvs.tree import Node
 from mctsvs.trial import Trial, Trials, as_value
@@ -58,6 +58,9 @@ class Optimizer:
         self._known = KnownPoints(self.space, self.seed)
         self._lock = threading.RLock()  # threads may share an optimizer
         self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
+        self._region = Region(self.space)
+        if not self._region.plain and isinstance(self._engine, HistoryEngine):
+            self._engine.within(self._region)
         self.budget: int | None = None
         if budget is not None:
             self.plan(budget)
@@ -86,7 +89,7 @@ class Optimizer:
                 wanted = self._known.room(n - len(asked)) if not asked else int(min(n - len(asked), self._known.left))
                 pending = Pending.of(self.pending, self.space.n_coordinates)
                 for p in self._engine.propose(wanted, pending) if wanted else ():
-                    unit = self._known.fresh(self.space.snap(p.x), p.variables, len(self.trials))
+                    unit = self._known.fresh(self._region.repair(p.x), p.variables, len(self.trials))
                     asked.append(self._new(unit, p.variables, iteration=p.iteration, ticket=p.ticket))
         return asked
 

@@ -49,13 +49,13 @@ def test_failures_shrink_then_split_and_observations_stay_exact() -> None:
     engine = engine_of(100)
     start = engine.sketch.d
     feed(engine, [float(y) for y in range(10)])
-    assert engine.region.length == FIRST_LENGTH  # the design is not judged
+    assert engine.trust_region.length == FIRST_LENGTH  # the design is not judged
     feed(engine, [0.0] * engine.patience)
-    assert engine.region.length == FIRST_LENGTH / 2
+    assert engine.trust_region.length == FIRST_LENGTH / 2
     while engine.sketch.d == start:
         feed(engine, [0.0])
     assert engine.sketch.d == 4 * start
-    assert engine.region.length == FIRST_LENGTH
+    assert engine.trust_region.length == FIRST_LENGTH
     assert len(engine.low) == len(engine.history)
     assert np.allclose(engine.up(engine.low.X), engine.history.X, atol=1e-12)
     assert np.array_equal(engine.low.y, engine.history.y)
@@ -66,7 +66,7 @@ def test_points_from_elsewhere_teach_and_are_not_judged() -> None:
     feed(engine, [0.0, 1.0, 2.0])
     for y in (10.0, 20.0, 40.0):
         engine.absorb([Observation(engine.rng.random(100), y, engine.everything)])
-    assert (engine.region.length, engine.region.successes) == (FIRST_LENGTH, 0)
+    assert (engine.trust_region.length, engine.trust_region.successes) == (FIRST_LENGTH, 0)
     assert len(engine.low) == 6
 
 
@@ -74,7 +74,7 @@ def test_three_successes_double_the_region() -> None:
     engine = engine_of(100, initial_points=3)
     feed(engine, [0.0, 1.0, 2.0])
     feed(engine, [10.0, 20.0, 40.0])
-    assert engine.region.length == 2 * FIRST_LENGTH
+    assert engine.trust_region.length == 2 * FIRST_LENGTH
 
 
 def test_a_collapse_in_all_dimensions_starts_a_fresh_search() -> None:

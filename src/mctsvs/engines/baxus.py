@@ -85,10 +85,10 @@ class BAxUS(EmbeddingEngine):
     """Trust-region search in nested sparse embeddings of growing dimension; going on beyond the plan is fine."""
 
     options_type: ClassVar[type[BAxUSOptions]] = BAxUSOptions
-    saved = ("sketch", "region", "model", "first", "budget")
+    saved = ("sketch", "trust_region", "model", "first", "budget")
     options: BAxUSOptions
     sketch: Sketch
-    region: TrustRegion
+    trust_region: TrustRegion
     model: Model
     first: int  # observations before this one belong to a search that ended
     budget: int
@@ -100,7 +100,7 @@ class BAxUS(EmbeddingEngine):
         super().__init__(offsets, rng, options, self.schedule.start)
         self.sketch = Sketch.balanced(D, self.schedule.start, rng)
         self.begin(latin_hypercube(options.initial_points, self.sketch.d, rng))
-        self.region, self.model, self.first, self.budget = TrustRegion(), Model(SETTINGS), 0, UNPLANNED
+        self.trust_region, self.model, self.first, self.budget = TrustRegion(), Model(SETTINGS), 0, UNPLANNED
 
     def plan(self, budget: int) -> None:
         self.budget = budget
@@ -121,7 +121,7 @@ class BAxUS(EmbeddingEngine):
             return self.rng.random((n, self.sketch.d))
         posterior = self.model.update(X, y)
         lie, acquisition = float(posterior.y.min()), log_expected_improvement(float(posterior.y.max()))
-        low, high = self.region.box(X[int(np.argmax(y))], posterior.theta[: self.sketch.d])
+        low, high = self.trust_region.box(X[int(np.argmax(y))], posterior.theta[: self.sketch.d])
         sides = np.maximum(high, low + 1e-9) - low
         incumbents = np.clip((X[np.argsort(-y, kind="stable")[:3]] - low) / sides, 0.0, 1.0)
 
@@ -140,8 +140,8 @@ class BAxUS(EmbeddingEngine):
             better = judged and observation.y > known.max() + GAIN * known.std()
             super().absorb([observation])
             if judged and not observation.foreign:
-                self.region.resize(success=bool(better), patience=self.patience)
-                if self.region.length < SHORTEST:
+                self.trust_region.resize(success=bool(better), patience=self.patience)
+                if self.trust_region.length < SHORTEST:
                     self._split()
 
     def _split(self) -> None:
@@ -151,7 +151,7 @@ class BAxUS(EmbeddingEngine):
         else:  # nothing left to split: a fresh search of all dimensions
             self.first = len(self.low)
             self.begin(latin_hypercube(self.options.initial_points, self.sketch.d, self.rng))
-        self.region, self.model = TrustRegion(), Model(SETTINGS)
+        self.trust_region, self.model = TrustRegion(), Model(SETTINGS)
 
     def _carry_over(self) -> None:
         """All observations in the new bins; points of the design not handed out yet are in the old ones."""
