@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -212,3 +213,21 @@ def test_evolution_does_not_take_a_strangers_point_for_its_own() -> None:
     assert opt.state()["engine"]["members"] == []
     opt.tell(trial, 2.0)
     assert opt.state()["engine"]["members"] == [0]
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "mcts-vs-bo", "gtbo"])
+def test_trials_say_what_they_are_for_and_when_they_were(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)] * 12, method=method)
+    before = time.time()
+    for _ in range(30):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(trial.x[0]))
+    assert all(trial.purpose for trial in opt.trials)
+    assert len({trial.purpose for trial in opt.trials}) > 1
+    for trial in opt.trials:
+        asked, told = trial.times.asked, trial.times.told
+        assert asked is not None
+        assert told is not None
+        assert before <= asked <= told <= time.time()
+        assert trial.times.thinking > 0
+        assert trial.times.seconds == told - asked

@@ -30,6 +30,7 @@ class Proposal:
     variables: Indices
     iteration: int = 0  # of the selector that chose the variables; 0 for the initial design
     ticket: int = ELSEWHERE  # its number among the engine's proposals
+    purpose: str = ""  # what its value is to tell, in words for people
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,10 @@ class HistoryEngine(Saved):
         """
         self.region = region
 
-    def proposal(self, x: Array, variables: Indices, iteration: int = 0) -> Proposal:
+    def proposal(self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "") -> Proposal:
         """With the next ticket."""
         self.proposed += 1
-        return Proposal(x, variables, iteration, self.proposed - 1)
+        return Proposal(x, variables, iteration, self.proposed - 1, purpose)
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         for observation in batch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from reprlib import repr as short
@@ -83,6 +84,7 @@ class Optimizer:
         n = check_count("n", n)
         with self._lock, one_blas_thread():
             asked: list[Trial] = []
+            before = time.perf_counter()
             while self.queue and len(asked) < n:
                 asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
             if len(asked) < n:
@@ -90,7 +92,11 @@ class Optimizer:
                 pending = Pending.of(self.pending, self.space.n_coordinates)
                 for p in self._engine.propose(wanted, pending) if wanted else ():
                     unit = self._known.fresh(self._region.repair(p.x), p.variables, len(self.trials))
-                    asked.append(self._new(unit, p.variables, iteration=p.iteration, ticket=p.ticket))
+                    place = {"iteration": p.iteration, "ticket": p.ticket, "purpose": p.purpose}
+                    asked.append(self._new(unit, p.variables, **place))
+            now, thinking = time.time(), (time.perf_counter() - before) / len(asked)
+            for trial in asked:
+                trial.times.asked, trial.times.thinking = now, thinking
         return asked
 
     @property
@@ -109,8 +115,10 @@ class Optimizer:
         """
         with self._lock, one_blas_thread():
             trial = self.waiting(trial)
+            trial.times.told, before = time.time(), time.perf_counter()
             self._all.tell(trial, as_value(value), message)
             self._engine.absorb([self._observation(trial)])
+            trial.times.thinking += time.perf_counter() - before
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Points to be asked for before the method's own: vectors, or dicts of name -> value."""

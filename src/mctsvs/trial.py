@@ -15,6 +15,24 @@ from mctsvs.space import Space
 
 
 @dataclass(eq=False)
+class Times:
+    """When a trial was asked for and told, and what it took; None where nobody knows. No decision looks at it."""
+
+    asked: float | None = None  # seconds since 1970
+    told: float | None = None
+    thinking: float = 0.0  # seconds of the method, for asking and telling
+    evaluating: float | None = None  # seconds of the evaluation itself
+    worker: str = ""  # who evaluated it
+
+    @property
+    def seconds(self) -> float | None:
+        """Of the evaluation; of one that was asked for and told by hand, all between the two."""
+        if self.evaluating is not None or self.asked is None or self.told is None:
+            return self.evaluating
+        return max(0.0, self.told - self.asked)
+
+
+@dataclass(eq=False)
 class Trial:
     """A point to evaluate, or evaluated.
 
@@ -27,6 +45,8 @@ class Trial:
     source      "proposed" by the method, "enqueued" by the user, or "imported" with its value
     message     why the evaluation failed, where that is known
     ticket      number of the method's proposal; -1 for a point that is not the method's
+    purpose     what the method wants to learn from it, in words; empty where the method does not say
+    times       when it was asked for and told, and how long it took
     """
 
     number: int
@@ -38,6 +58,8 @@ class Trial:
     source: str = "proposed"
     message: str = ""
     ticket: int = ELSEWHERE
+    purpose: str = ""
+    times: Times = field(default_factory=Times, repr=False)
 
     @property
     def x(self) -> Array:

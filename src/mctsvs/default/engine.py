@@ -88,7 +88,7 @@ class EvidenceSearch(HistoryEngine):
         for _ in range(n):
             question, self.phase = self.phase.next(self, pending.beside(proposals))
             iteration = 0 if question.kind is Kind.DESIGN else self._turn + 1
-            proposals.append(self.proposal(question.x, question.variables, iteration))
+            proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value))
             self.open[proposals[-1].ticket] = question
         return proposals
 

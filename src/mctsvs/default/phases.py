@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from enum import Enum, auto
+from enum import Enum
 from typing import TYPE_CHECKING, get_type_hints
 
 import numpy as np
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """Of a question, in the order in which a run comes to ask them."""
+    """Of a question, in the order in which a run comes to ask them; what it is for, in the words that people see."""
 
-    DESIGN = auto()  # what is it like there?
-    PROBE = auto()  # does one of these variables, never changed before, matter?
-    TEST = auto()  # does one of these variables matter?
-    AUDIT = auto()  # do the rejected variables matter after all?
-    STEP = auto()  # is this better, with other values of the found variables?
-    LOCAL = auto()  # the same, inside the trust region
-    NUDGE = auto()  # is the value nearly the same right beside the incumbent, or is there noise?
-    ALL = auto()  # is this better, with other values of all variables, or of all not rejected yet?
+    DESIGN = "first points"  # what is it like there?
+    PROBE = "probing a group"  # does one of these variables, never changed before, matter?
+    TEST = "testing a group"  # does one of these variables matter?
+    AUDIT = "auditing the rejected"  # do the rejected variables matter after all?
+    STEP = "step in the found variables"  # is this better, with other values of the found variables?
+    LOCAL = "small step in the found variables"  # the same, inside the trust region
+    NUDGE = "looking for noise"  # is the value nearly the same right beside the incumbent, or is there noise?
+    ALL = "step in many variables"  # is this better, with other values of all variables, or of all not rejected yet?
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,17 +134,17 @@ class GTBO(HistoryEngine):
             proposals.append(self._test())
         if self.model is not None:
             points = self._search(self.model, n, pending.X)
-            proposals = [self.proposal(x, self.everything, iteration=1) for x in points]
+            proposals = [self.proposal(x, self.everything, 1, "step in all variables") for x in points]
         return proposals
 
     def _test(self) -> Proposal:
         """The default, if its value is neither known nor under way; otherwise a group of it moved."""
         if self.level is None and all(len(group) for group in self.open.values()):
-            proposal = self.proposal(self.default.copy(), self.everything)
+            proposal = self.proposal(self.default.copy(), self.everything, purpose="first points")
             self.open[proposal.ticket] = self.everything[:0]
             return proposal
         group = self.bins.pop() if self.bins else self._informative()
-        proposal = self.proposal(self._moved(group), group)
+        proposal = self.proposal(self._moved(group), group, purpose="testing a group")
         self.open[proposal.ticket] = group
         return proposal
 

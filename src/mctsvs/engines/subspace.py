@@ -82,7 +82,7 @@ class SubspaceEngine(HistoryEngine):
             self.design = []
         if self.design:
             variables, n = self.design.pop(0)
-            return [self.proposal(x, variables) for x in self._design(n)]
+            return [self.proposal(x, variables, purpose="first points") for x in self._design(n)]
         if self.left == 0 or self.current is None:
             self.current = self.selector.next(self.history, self.owner, self.rng)
             self.left = self.options.burst or self.options.samples
@@ -94,7 +94,8 @@ class SubspaceEngine(HistoryEngine):
         if len(moved) < self.dimension:
             points = self.fill_in(len(values), self.history, self.owner, self.rng)
             points[:, moved] = values
-        return [self.proposal(x, variables, self.selector.iteration) for x in points]
+        purpose = f"step in {'all' if len(variables) == len(self.everything) else 'chosen'} variables"
+        return [self.proposal(x, variables, self.selector.iteration, purpose) for x in points]
 
     def _design(self, n: int) -> Array:
         if not self.options.centre or self.proposed > 0:
