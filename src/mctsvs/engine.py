@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from mctsvs.common import Array, Indices, State
-from mctsvs.history import ELSEWHERE, LARGEST, History
+from mctsvs.history import ELSEWHERE, LARGEST, MORE, History
 from mctsvs.options import Options
 from mctsvs.space import Region
 from mctsvs.state import Saved
@@ -44,6 +44,16 @@ class Observation:
     y: float
     variables: Indices
     ticket: int = ELSEWHERE  # of the proposal it answers; `ELSEWHERE`: a point of the user's, or of another run
+    objective: float | None = None  # beside constraints, the value itself, of which y is then the merit; NaN: missing
+    constraints: Array | None = None  # (m,) measured, NaN unknown
+    noise: float | None = None  # standard deviation of the value's noise, where it was told
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """What `History.add` takes in addition."""
+        if self.constraints is None and self.noise is None:
+            return {}
+        return {name: value for name in MORE if (value := getattr(self, name)) is not None}
 
     def __post_init__(self) -> None:
         if abs(self.y) > LARGEST:
@@ -158,7 +168,7 @@ class HistoryEngine(Saved):
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
-            self.history.add(observation.x, observation.y, observation.ticket)
+            self.history.add(observation.x, observation.y, observation.ticket, **observation.more)
 
     def importance(self) -> Array:
         from mctsvs.gp.relevance import relevance  # linear algebra that not every method needs

@@ -16,6 +16,7 @@ from mctsvs.state import Saved
 from mctsvs.variant import TEXT, Variant
 
 LARGEST = 1e150  # sums of squares of larger values overflow
+MORE = ("objective", "constraints", "noise")  # columns that most runs do not have
 ELSEWHERE = -1  # ticket of a point that no engine of this run proposed
 
 
@@ -23,13 +24,15 @@ class History(Saved):
     """Points and values in the order they were told, in arrays that grow by half when full.
 
     A point's ticket is the number its engine proposed it under, or `ELSEWHERE`. Failed evaluations are kept apart: they
-    are avoided, never fitted.
+    are avoided, never fitted. What most runs do not have (`MORE`) is a column from the first point on that has it, with
+    NaN for those before.
     """
 
     def __init__(self, dimension: int) -> None:
         self._X = np.empty((0, dimension))
         self._y = np.empty(0)
         self._tickets = np.empty(0, dtype=np.intp)
+        self._more: dict[str, Array] = {}
         self._n = 0
         self.failures: list[Array] = []
 
@@ -43,7 +46,7 @@ class History(Saved):
 
     @property
     def y(self) -> Array:
-        """(n,) values, larger is better."""
+        """(n,) values, larger is better; with measured constraints, the merits (`mctsvs.merit`)."""
         return self._y[: self._n]
 
     @property
@@ -51,18 +54,49 @@ class History(Saved):
         """(n,) the proposals that the points answer."""
         return self._tickets[: self._n]
 
-    def add(self, x: Array, y: float, ticket: int = ELSEWHERE) -> None:
+    @property
+    def constraints(self) -> Array:
+        """(n, m) measured constraints, NaN unknown; (0, 0) if there are none."""
+        return self._more["constraints"][: self._n] if "constraints" in self._more else np.empty((0, 0))
+
+    @property
+    def objective(self) -> Array:
+        """(n,) values themselves, larger is better; beside constraints, NaN for one that is missing."""
+        if "objective" not in self._more:
+            return self.y
+        own = self._more["objective"][: self._n]
+        before = np.isnan(own) & np.isnan(self.constraints).all(axis=1)  # told when there were no constraints yet
+        return np.where(before, self.y, own)
+
+    @property
+    def noise(self) -> Array:
+        """(n,) standard deviations of the values' noise as told, NaN unknown; (0,) if none was told."""
+        return self._more["noise"][: self._n] if "noise" in self._more else np.empty(0)
+
+    def add(self, x: Array, y: float, ticket: int = ELSEWHERE, **more: Any) -> None:
+        """A point; `more`: those of `MORE` that it has."""
         if not np.isfinite(y):
             self.failures.append(np.array(x))
             return
         if self._n == len(self._y):
-            capacity = max(16, self._n + self._n // 2)
-            X, values = np.empty((capacity, self._X.shape[1])), np.empty(capacity)
-            tickets = np.empty(capacity, dtype=np.intp)
-            X[: self._n], values[: self._n], tickets[: self._n] = self.X, self.y, self.tickets
-            self._X, self._y, self._tickets = X, values, tickets
+            self._grow(max(16, self._n + self._n // 2))
         self._X[self._n], self._y[self._n], self._tickets[self._n] = x, y, ticket
+        for name, value in more.items():
+            if name not in self._more:
+                self._more[name] = np.full((len(self._y), *np.shape(value)), np.nan)
+            self._more[name][self._n] = value
         self._n += 1
+
+    def _grow(self, capacity: int) -> None:
+        def larger(column: Array) -> Array:
+            new = np.full((capacity, *column.shape[1:]), np.nan)
+            new[: self._n] = column[: self._n]
+            return new
+
+        X, values, tickets = np.empty((capacity, self._X.shape[1])), np.empty(capacity), np.empty(capacity, np.intp)
+        X[: self._n], values[: self._n], tickets[: self._n] = self.X, self.y, self.tickets
+        self._X, self._y, self._tickets = X, values, tickets
+        self._more = {name: larger(column) for name, column in self._more.items()}
 
     def best(self, k: int) -> Indices:
         """Rows of the k best points, best first (lines 2 and 20); the earlier point wins a tie."""
@@ -83,6 +117,7 @@ class History(Saved):
     def state(self) -> State:
         """Read-only views: rows are never changed, so a state taken now stays what it is, at no cost."""
         columns = {"X": self.X.view(), "y": self.y.view(), "tickets": self.tickets.view()}
+        columns |= {name: column[: self._n].view() for name, column in self._more.items()}
         for column in columns.values():
             column.flags.writeable = False
         return {**columns, "failures": list(self.failures)}
@@ -91,16 +126,27 @@ class History(Saved):
     def state_of(observations: Sequence[Any], X: Array) -> State:
         """The state after these observations, of which X (n, D) are the points that have a value."""
         told = [o for o in observations if np.isfinite(o.y)]
-        y, tickets = np.array([o.y for o in told]), np.array([o.ticket for o in told], dtype=np.intp)
-        for column in (X, y, tickets):
+        columns = {"X": X, "y": np.array([o.y for o in told])}
+        columns["tickets"] = np.array([o.ticket for o in told], dtype=np.intp)
+        for name in MORE:
+            first = next((value for o in told if (value := getattr(o, name)) is not None), None)
+            if first is not None:
+                nothing = np.full(np.shape(first), np.nan)
+                columns[name] = np.array([nothing if getattr(o, name) is None else getattr(o, name) for o in told])
+        for column in columns.values():
             column.flags.writeable = False
         failures = [np.array(o.x) for o in observations if not np.isfinite(o.y)]
-        return {"X": X, "y": y, "tickets": tickets, "failures": failures}
+        return {**columns, "failures": failures}
 
     def restore(self, state: State) -> None:
         """Arrays nobody can write to are taken as they are: they are full, so the next row makes larger ones."""
-        columns = (np.asarray(state[name]) for name in ("X", "y", "tickets"))
-        self._X, self._y, self._tickets = (a.copy() if a.flags.writeable else a for a in columns)
+
+        def taken(name: str) -> Any:
+            column = np.asarray(state[name])
+            return column.copy() if column.flags.writeable else column
+
+        self._X, self._y, self._tickets = taken("X"), taken("y"), taken("tickets")
+        self._more = {name: taken(name) for name in MORE if name in state}
         self._n = len(self._y)
         self.failures = [np.array(x) for x in state["failures"]]
 

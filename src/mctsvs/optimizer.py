@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -19,7 +20,7 @@ from mctsvs.history import History
 from mctsvs.space import Region, Space
 from mctsvs.threads import one_blas_thread
 from mctsvs.tree import Node
-from mctsvs.trial import Trial, Trials, as_value
+from mctsvs.trial import NOTHING, Details, Trial, Trials, as_value
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
@@ -108,16 +109,34 @@ class Optimizer:
         self._known.add(unit)
         return self._all.add(Trial(len(self.trials), unit, variables, self.space, **more))
 
-    def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        message: str = "",
+        *,
+        constraints: Mapping[str, float] | None = None,
+        noise: float | None = None,
+    ) -> None:
         """The value of a trial, given by itself or by its number. None, NaN and infinities: it failed.
 
-        A failed evaluation is recorded, with `message` to say why, and avoided, never fitted.
+        constraints     name -> measured value, at most 0 where the constraint holds; None or NaN where it is not known.
+                        The first trial that has any says which there are. A value may be missing beside them.
+        noise           the value's standard deviation, where it is known
+
+        A failed evaluation is recorded, with `message` to say why, and avoided, never fitted. What is in the trial's
+        `attrs` is kept with it.
         """
-        with self._lock, one_blas_thread():
+        with self._lock:
             trial = self.waiting(trial)
+            self.record(trial, as_value(value), message, Details.of(constraints, noise, trial.attrs))
+
+    def record(self, trial: Trial, value: float, message: str, details: Details) -> None:
+        """The same, of a trial that waits, with what was checked."""
+        with self._lock, one_blas_thread():
             trial.times.told, before = time.time(), time.perf_counter()
-            self._all.tell(trial, as_value(value), message)
-            self._engine.absorb([self._observation(trial)])
+            merit = self._all.tell(trial, value, message, details)
+            self._engine.absorb([self._observation(trial, merit)])
             trial.times.thinking += time.perf_counter() - before
 
     def enqueue(self, points: Iterable[Any]) -> None:
@@ -126,16 +145,29 @@ class Optimizer:
         with self._lock:
             self.queue.extend(units)
 
-    def add(self, point: Any, value: float | None, message: str = "") -> Trial:
-        """An evaluation made elsewhere, such as in an earlier run: the method learns from it."""
-        return self.insert(self.unit_of(point), as_value(value), message)
+    def add(
+        self,
+        point: Any,
+        value: float | None,
+        message: str = "",
+        *,
+        constraints: Mapping[str, float] | None = None,
+        noise: float | None = None,
+    ) -> Trial:
+        """An evaluation made elsewhere, such as in an earlier run: the method learns from it. See `tell`."""
+        return self.insert(self.unit_of(point), as_value(value), message, Details.of(constraints, noise))
 
-    def insert(self, unit: Array, value: float, message: str = "") -> Trial:
+    def insert(self, unit: Array, value: float, message: str = "", details: Details = NOTHING) -> Trial:
         """The same at a point of the unit cube."""
         with self._lock:
+            details = self._all.check(details)
             trial = self._new(unit, self._everything, source="imported")
-            self.tell(trial, value, message)
+            self.record(trial, value, message, details)
         return trial
+
+    def check(self, details: Details) -> Details:
+        """As they will be kept: see `Trials.check`."""
+        return self._all.check(details)
 
     def unit_of(self, point: Any) -> Array:
         """A point in the user's units, a vector or a dict, in the unit cube."""
@@ -151,8 +183,12 @@ class Optimizer:
             )
         return self.space.encode(vector)
 
-    def _observation(self, trial: Trial) -> Observation:
-        return Observation(trial.unit, self._all.score(trial), trial.variables, trial.ticket)
+    def _observation(self, trial: Trial, merit: float) -> Observation:
+        place = (trial.unit, merit, trial.variables, trial.ticket)
+        row = self._all.row(trial)
+        if row is None:
+            return Observation(*place, noise=trial.noise)
+        return Observation(*place, self._all.score(trial), row, trial.noise)
 
     def waiting(self, trial: Trial | int) -> Trial:
         """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
@@ -165,7 +201,11 @@ class Optimizer:
 
     @property
     def best(self) -> Trial:
-        """The best trial told so far (the earliest, if several are equal)."""
+        """The best trial told so far (the earliest, if several are equal).
+
+        With measured constraints, the best feasible one; until there is one, the one that violates them least: see
+        `mctsvs.merit`.
+        """
         if self._all.best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
         return self._all.best
@@ -229,7 +269,15 @@ class Optimizer:
             "queue": [unit.copy() for unit in self.queue],
             "best": self.best.number if self.has_best else None,
             "engine": self._engine.state(),
+            **self._details(),
         }
+
+    def _details(self) -> State:
+        """What is told beside values, where anything is."""
+        found = {str(t.number): t.details.text for t in self.trials if t.details}
+        if not found:
+            return {}
+        return {"details": found, "told": [t.number for t in self._all.told]}
 
     def memory(self) -> State:
         """What the method keeps beside the trials: small, and together with them all that `recall` needs."""
@@ -245,12 +293,11 @@ class Optimizer:
         for trial in trials:
             self._all.add(trial)
             self._known.add(trial.unit)
-        for number in told:
-            self._all.rank(trials[number])
+        merits = [self._all.rank(trials[number]) for number in told]
         if isinstance(self._engine, HistoryEngine):
-            rows = [number for number in told if not trials[number].failed]
+            rows = [number for number, merit in zip(told, merits, strict=True) if not math.isnan(merit)]
             X = units[: len(rows)] if rows == list(range(len(rows))) else units[rows]
-            observations = [self._observation(trials[number]) for number in told]
+            observations = [self._observation(trials[n], merit) for n, merit in zip(told, merits, strict=True)]
             memory = {**memory, "history": History.state_of(observations, X)}
         self._engine.restore(memory)
 
@@ -275,6 +322,11 @@ class Optimizer:
             opt._all.add(Trial(number, unit, np.array(variables), opt.space, value, *rest))
             opt._known.add(unit)
         opt.queue.extend(np.array(unit) for unit in state["queue"])
+        for number, text in state.get("details", {}).items():
+            details, trial = Details.read(text), opt.trials[int(number)]
+            trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, details.attrs
+        for number in state.get("told", ()):
+            opt._all.rank(opt.trials[number])
         if state["best"] is not None:
             opt._all.best = opt.trials[state["best"]]
         opt._engine.restore(state["engine"])

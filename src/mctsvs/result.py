@@ -12,9 +12,9 @@ from mctsvs import methods
 from mctsvs.common import InputError, check_count, listed
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.optimizer import Optimizer
-from mctsvs.trial import Trial
+from mctsvs.trial import Trial, split
 
-Objective = Callable[[Any], float | None]
+Objective = Callable[[Any], Any]
 Callback = Callable[[Optimizer, Trial], object]
 
 
@@ -39,11 +39,22 @@ class Result:
     importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
     status: Status = Status.DONE
     message: str = ""
+    number: int = -1  # of the trial
 
     @property
     def success(self) -> bool:
-        """Whether the run came to its end, and a value was found."""
-        return not math.isnan(self.fun) and self.status in (Status.DONE, Status.STOPPED, Status.EXHAUSTED)
+        """Whether the run came to its end, and a value was found, where there are constraints a feasible one."""
+        return self.feasible and self.status in (Status.DONE, Status.STOPPED, Status.EXHAUSTED)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether `x` satisfies the measured constraints; if not, it is the point that violates them least."""
+        return not math.isnan(self.fun) and (self.best is None or self.best.feasible)
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial of `x`."""
+        return next((t for t in self.trials if t.number == self.number), None)
 
     @property
     def nfev(self) -> int:
@@ -51,8 +62,8 @@ class Result:
         return sum(trial.value is not None for trial in self.trials)
 
     def __repr__(self) -> str:
-        best = next((t.number + 1 for t in self.trials if t.value == self.fun), None)
-        found = "nothing succeeded" if best is None else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
+        best = self.number + 1
+        found = "nothing succeeded" if not best else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
         matter = [name for name, score in self.importance.items() if score > 0.5]
         more = "" if not matter else f", {listed(matter)} {'matters' if len(matter) == 1 else 'matter'}"
         return f"Result({found}{more}: {self.message})"
@@ -72,7 +83,8 @@ def minimize(
     """Minimise f with exactly `budget` evaluations.
 
     f gets the point as a vector, or as a dict if `space` is a dict. Returning None, NaN or an infinity marks the
-    evaluation as failed.
+    evaluation as failed. With measured constraints it returns a value and a dict, `(value, {"stress": 0.3})`, whose
+    numbers are at most 0 where the constraint holds.
 
     callback      called as callback(optimizer, trial) after each evaluation; raising StopIteration, or returning True,
                   ends the run
@@ -135,8 +147,9 @@ def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: 
     try:
         for _ in range(opt.budget):
             (trial,) = opt.ask()
-            opt.tell(trial, f(trial.argument))
-            failures = failures + 1 if trial.failed else 0
+            value, constraints = split(f(trial.argument))
+            opt.tell(trial, value, constraints=constraints)
+            failures = failures + 1 if trial.failed and trial.constraints is None else 0
             if callback is not None and _stops(callback, opt, trial):
                 status = Status.STOPPED
                 break
@@ -178,6 +191,14 @@ def _result(opt: Optimizer, status: Status) -> Result:
         Status.RAISED: ["the function raised"],
     }.get(status, [])
     best = opt.best if opt.has_best else None
+    if best is not None and not best.feasible:
+        parts.append(f"none of them feasible: x violates {_violated(best)}, the least in total")
     importance = opt.importance() if best is not None else {}
     where, value = (None, math.nan) if best is None else (best.argument, best.value or 0.0)
-    return Result(where, value, opt.trials, importance, status, ", ".join(parts))
+    number = -1 if best is None else best.number
+    return Result(where, value, opt.trials, importance, status, ", ".join(parts), number)
+
+
+def _violated(trial: Trial) -> str:
+    found = {name: c for name, c in (trial.constraints or {}).items() if not c <= 0.0}
+    return listed([f"{name} by {c:.3g}" for name, c in found.items()])

@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mctsvs.common import Array, Indices, InputError
-from mctsvs.history import ELSEWHERE
+from mctsvs.history import ELSEWHERE, LARGEST
+from mctsvs.merit import Merit, feasible
 from mctsvs.space import Space
+
+
+@dataclass(frozen=True)
+class Details:
+    """What is told of a trial beside its value; see `Trial`."""
+
+    constraints: dict[str, float] | None = None
+    noise: float | None = None
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, constraints: Any = None, noise: Any = None, attrs: Mapping[str, Any] | None = None) -> Details:
+        """Of what a user has given, checked."""
+        return cls(as_constraints(constraints), as_noise(noise), as_attrs(attrs or {}))
+
+    def __bool__(self) -> bool:
+        return bool(self.constraints or self.noise is not None or self.attrs)
+
+    @property
+    def text(self) -> str:
+        """As JSON: an unknown constraint is null."""
+        known = {name: None if math.isnan(c) else c for name, c in (self.constraints or {}).items()}
+        parts = {"constraints": known, "noise": self.noise, "attrs": self.attrs}
+        return json.dumps({name: part for name, part in parts.items() if part not in (None, {})})
+
+    @classmethod
+    def read(cls, text: str) -> Details:
+        """Of the text; ValueError if it is none."""
+        given = json.loads(text)
+        if not isinstance(given, dict) or not set(given) <= {"constraints", "noise", "attrs"}:
+            raise ValueError("not the details of a trial")
+        return cls.of(**given)
+
+
+NOTHING = Details()
 
 
 @dataclass(eq=False)
@@ -47,6 +85,9 @@ class Trial:
     ticket      number of the method's proposal; -1 for a point that is not the method's
     purpose     what the method wants to learn from it, in words; empty where the method does not say
     times       when it was asked for and told, and how long it took
+    constraints name -> measured value, at most 0 where the constraint holds, NaN where it is not known; None: none told
+    noise       standard deviation of the value's noise, where it was told
+    attrs       notes of the user's, anything that JSON can say; stored when the trial is told
     """
 
     number: int
@@ -60,6 +101,9 @@ class Trial:
     ticket: int = ELSEWHERE
     purpose: str = ""
     times: Times = field(default_factory=Times, repr=False)
+    constraints: dict[str, float] | None = None
+    noise: float | None = None
+    attrs: dict[str, Any] = field(default_factory=dict)
 
     @property
     def x(self) -> Array:
@@ -72,6 +116,15 @@ class Trial:
     @property
     def failed(self) -> bool:
         return self.value is not None and math.isnan(self.value)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether all measured constraints, if there are any, are known to hold."""
+        return all(c <= 0.0 for c in (self.constraints or {}).values())
+
+    @property
+    def details(self) -> Details:
+        return Details(self.constraints, self.noise, self.attrs)
 
     @property
     def argument(self) -> Any:
@@ -87,6 +140,9 @@ class Trials:
         self.trials: list[Trial] = []
         self.pending: dict[int, Trial] = {}
         self.best: Trial | None = None
+        self.names: tuple[str, ...] = ()  # of the measured constraints
+        self.merit: Merit | None = None  # from the first trial on that has any
+        self.told: list[Trial] = []  # in the order of telling, from that trial on
 
     def add(self, trial: Trial) -> Trial:
         self.trials.append(trial)
@@ -94,15 +150,56 @@ class Trials:
             self.pending[trial.number] = trial
         return trial
 
-    def tell(self, trial: Trial, value: float, message: str) -> None:
-        trial.value, trial.message = value, message
-        del self.pending[trial.number]
-        self.rank(trial)
+    def check(self, details: Details) -> Details:
+        """The same with all constraints, those not given as unknown; the first trial that has any fixes their names."""
+        given = details.constraints
+        if not given or not self.names or tuple(given) == self.names:
+            return details
+        for name in given:
+            if name not in self.names:
+                raise InputError(f"there is no constraint {name!r}: the first trial that had any had {self.names}")
+        return replace(details, constraints={name: given.get(name, math.nan) for name in self.names})
 
-    def rank(self, trial: Trial) -> None:
-        """The earlier of two equal trials stays the best."""
+    def tell(self, trial: Trial, value: float, message: str, details: Details) -> float:
+        """Its merit: the value as something to be maximised, constraints taken into account."""
+        details = self.check(details)
+        trial.value, trial.message = value, message
+        trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, details.attrs
+        del self.pending[trial.number]
+        return self.rank(trial)
+
+    def rank(self, trial: Trial) -> float:
+        """See whether it is the best: the earlier of two equal trials stays it. Its merit."""
+        if self.merit is None and trial.constraints:
+            self.names = tuple(trial.constraints)
+            self.merit, self.best = Merit(len(self.names)), None
+        if self.merit is not None:
+            return self._rank_by_merit(self.merit, trial)
         if not trial.failed and (self.best is None or self.score(trial) > self.score(self.best)):
             self.best = trial
+        return self.score(trial)
+
+    def _rank_by_merit(self, merit: Merit, trial: Trial) -> float:
+        row = self.row(trial)
+        value = merit.add(self.score(trial), row)
+        if math.isnan(value):
+            return value
+        self.told.append(trial)
+        if row is None:  # a value alone: whether the constraints hold is not known
+            trial.constraints = dict.fromkeys(self.names, math.nan)
+        best = self.best
+        if not trial.failed and row is not None and feasible(row):
+            if best is None or not best.feasible or self.score(trial) > self.score(best):
+                self.best = trial
+        elif best is None or not best.feasible:
+            place = merit.least_violation()
+            self.best = None if place is None else self.told[place]
+        return value
+
+    def row(self, trial: Trial) -> Array | None:
+        """(m,) the trial's constraints, NaN where unknown."""
+        given = trial.constraints
+        return np.array([given.get(name, math.nan) for name in self.names]) if given else None
 
     def score(self, trial: Trial) -> float:
         """The value as something to be maximised."""
@@ -123,6 +220,41 @@ class Trials:
         if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
             raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
         return known
+
+
+def split(result: Any) -> tuple[Any, Mapping[str, Any] | None]:
+    """What an objective has returned: a value, or a value and a dict of measured constraints."""
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
+        return result
+    return result, None
+
+
+def as_constraints(given: Any) -> dict[str, float] | None:
+    """Name -> float, NaN for what is not known; None where there are none."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InputError(f"the constraints {given!r:.80} are no dict of name -> number, such as {{'stress': 0.3}}")
+    return {name: min(max(as_value(c), -LARGEST), LARGEST) + 0.0 for name, c in given.items()} or None
+
+
+def as_noise(given: Any) -> float | None:
+    """A standard deviation."""
+    if given is None:
+        return None
+    noise = as_value(given)
+    if not noise >= 0.0:
+        raise InputError(f"noise={given!r} cannot be used: it is a standard deviation, a number of at least 0")
+    return noise
+
+
+def as_attrs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON can say, as it will be read back."""
+    try:
+        attrs: dict[str, Any] = json.loads(json.dumps(dict(given)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the attributes of a trial cannot be stored: {error}") from None
+    return attrs
 
 
 def as_value(value: Any) -> float:

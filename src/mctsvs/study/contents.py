@@ -24,7 +24,7 @@ from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, clear_errors, damaged
 from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
-from mctsvs.trial import Trial
+from mctsvs.trial import NOTHING, Details, Trial
 
 WITHOUT_POINT = Event._fields.index("variables")
 SOURCES = ("proposed", "enqueued")
@@ -41,6 +41,7 @@ class Contents:
     units: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, D) points of the trials
     enqueued: list[Array] = field(default_factory=list)
     results: dict[int, tuple[float, str]] = field(default_factory=dict)  # values the method is not told yet
+    details: dict[int, Details] = field(default_factory=dict)  # what was told beside values
     strikes: Counter[int] = field(default_factory=Counter)  # workers that a trial has cost
     told: list[int] = field(default_factory=list)  # numbers of trials, in the order of telling
     log: list[Event] = field(default_factory=list)
@@ -55,6 +56,8 @@ class Contents:
         elif event.kind in ("tell", "import"):
             self.results.pop(event.number, None)
             self.strikes.pop(event.number, None)
+        elif event.kind == "details":
+            self.details[event.number] = Details.read(event.text)
         elif event.kind == "strike":
             self.strikes[event.number] += 1
         elif event.kind == "enqueue":
@@ -128,6 +131,7 @@ def _fill(contents: Contents, journal: Journal, memory: bool) -> None:
         _check(event, trials, space)
         if event.kind in ("tell", "import"):
             trials[event.number].value, trials[event.number].message = value_of(event), event.text
+            _tell_details(trials[event.number], contents.details.get(event.number, NOTHING))
             contents.told.append(event.number)
         contents.note(event)
         if seq == known:
@@ -140,6 +144,10 @@ def _fill(contents: Contents, journal: Journal, memory: bool) -> None:
     units.flags.writeable = False
 
 
+def _tell_details(trial: Trial, details: Details) -> None:
+    trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, dict(details.attrs)
+
+
 def _check(event: Event, trials: list[Trial], space: Space) -> None:
     """Whoever made the file may have made it say anything, with checksums that fit."""
     if event.kind in ("tell", "result", "strike") and not (
@@ -150,6 +158,10 @@ def _check(event: Event, trials: list[Trial], space: Space) -> None:
         raise ValueError("a trial from nowhere")
     if event.kind == "enqueue" and len(event.point) != 8 * space.n_coordinates:
         raise ValueError("a point of another space")
+    if event.kind == "details" and not (
+        event.number >= len(trials) or (event.number >= 0 and trials[event.number].value is None)
+    ):
+        raise ValueError("details of a trial that was told already")
     if event.kind == "plan" and event.number < 1:
         raise ValueError("a plan of nothing")
     if event.value is not None and not math.isfinite(event.value):
@@ -177,13 +189,15 @@ def optimizer(contents: Contents) -> Optimizer:
             continue
         for event in events:
             if kind == "tell":
-                opt.tell(event.number, value_of(event), event.text)
+                trial, details = opt.waiting(event.number), contents.details.get(event.number, NOTHING)
+                opt.record(trial, value_of(event), event.text, details)
             elif kind == "plan":
                 opt.plan(event.number)
             elif kind == "enqueue":
                 opt.queue.append(next(enqueued))
             elif kind == "import":
-                opt.insert(contents.units[event.number], value_of(event), event.text)
+                details = contents.details.get(event.number, NOTHING)
+                opt.insert(contents.units[event.number], value_of(event), event.text, details)
     if not same:
         warnings.warn(
             "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
@@ -203,6 +217,7 @@ def _recall(opt: Optimizer, contents: Contents, enqueued: Iterator[Array]) -> No
     trials, told = contents.trials[:asked], contents.told[:answered]
     for number in set(range(asked)).difference(told):
         trials[number].value, trials[number].message = None, ""
+        _tell_details(trials[number], NOTHING)
     opt.recall(trials, contents.units[:asked], told, contents.memory)
     opt.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mctsvs.common import InputError
 from mctsvs.study.text import as_text, printable, tidy
-from mctsvs.trial import as_value
+from mctsvs.trial import as_constraints, as_value, split
 
 
 class Evaluation(NamedTuple):
@@ -22,6 +22,7 @@ class Evaluation(NamedTuple):
     value: float  # NaN: it failed
     message: str  # why
     seconds: float  # it took
+    constraints: dict[str, float] | None = None  # measured with it
 
 
 def evaluate(f: Callable[[Any], Any], argument: Any) -> Evaluation:
@@ -35,7 +36,12 @@ def evaluate(f: Callable[[Any], Any], argument: Any) -> Evaluation:
             raise
         return Evaluation(math.nan, one_line(error), time.perf_counter() - before)
     _leave_if_forked(process)
-    return Evaluation(*_judged(result), time.perf_counter() - before)
+    seconds = time.perf_counter() - before
+    value, constraints = split(result)
+    try:
+        return Evaluation(*_judged(value), seconds, as_constraints(constraints))
+    except InputError as error:
+        return Evaluation(math.nan, tidy(str(error)), seconds)
 
 
 def _leave_if_forked(process: int, error: BaseException | None = None) -> None:

@@ -2,6 +2,7 @@
 
 1   the chain of checksums begins with a constant
 2   it begins with the study's description; the tickets of proposals, plans and strikes are kept
+3   what is told beside values is kept; a file without any stays one of format 2
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import functools
 import hashlib
 import sqlite3
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from mctsvs.study.errors import StudyError, damaged
 
 APPLICATION = 0x6D637673  # "mcvs", in the file's header
-VERSION = 2
-KINDS = ("ask", "tell", "result", "enqueue", "import", "plan", "strike")
+VERSION = 3
+PLAIN = 2  # the format of a file without details
+KINDS = ("ask", "tell", "result", "enqueue", "import", "plan", "strike", "details")
 _FIRST = "seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, number INTEGER NOT NULL, call INTEGER NOT NULL"
 _LAST = "value REAL, text TEXT NOT NULL, variables BLOB NOT NULL, point BLOB NOT NULL"
 JOURNAL = {
@@ -26,9 +29,10 @@ JOURNAL = {
     iteration INTEGER NOT NULL, {_LAST},
     checksum BLOB NOT NULL
 )""",
-    2: f"CREATE TABLE journal ({_FIRST}, iteration INTEGER NOT NULL, ticket INTEGER NOT NULL, {_LAST}, "
+    PLAIN: f"CREATE TABLE journal ({_FIRST}, iteration INTEGER NOT NULL, ticket INTEGER NOT NULL, {_LAST}, "
     "checksum BLOB NOT NULL)",
 }
+JOURNAL[VERSION] = JOURNAL[PLAIN]
 OTHERS = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL, checksum BLOB NOT NULL)",
@@ -48,6 +52,7 @@ class Event(NamedTuple):
     import   a trial that was evaluated elsewhere
     plan     there are to be `number` evaluations
     strike   trial `number` has cost a worker
+    details  what is told of trial `number` beside its value, as JSON in text; right before that
     """
 
     kind: str
@@ -74,8 +79,9 @@ class Event(NamedTuple):
 
 COLUMNS = {
     1: "seq, kind, number, call, iteration, -1, value, text, variables, point, checksum",
-    2: "seq, kind, number, call, iteration, ticket, value, text, variables, point, checksum",
+    PLAIN: "seq, kind, number, call, iteration, ticket, value, text, variables, point, checksum",
 }
+COLUMNS[VERSION] = COLUMNS[PLAIN]
 INSERT = f"INSERT INTO journal VALUES ({', '.join('?' * 11)})"
 ROWS = [[str, int, int, int, int, value, str, bytes, bytes] for value in (float, type(None))]
 
@@ -98,11 +104,16 @@ def memory_checksum(seq: int, last: bytes, data: bytes, version: int = VERSION) 
     return checksum(number, data) if version == 1 else checksum(number, last, data)
 
 
-def create_tables(connection: sqlite3.Connection, version: int = VERSION) -> None:
+def create_tables(connection: sqlite3.Connection, version: int = PLAIN) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {version}")
     for statement in (OTHERS[0], JOURNAL[version], *OTHERS[1:]):
         connection.execute(statement)
+
+
+def needed(events: Iterable[Event]) -> int:
+    """The oldest format that can hold these events."""
+    return VERSION if any(event.kind == "details" for event in events) else PLAIN
 
 
 def check_tables(connection: sqlite3.Connection, path: Path, *, alone: bool = True) -> int:

@@ -29,13 +29,14 @@ from mctsvs.study.formats import (
     INSERT,
     JOURNAL,
     KINDS,
+    PLAIN,
     ROWS,
-    VERSION,
     Event,
     check_tables,
     checksum,
     create_tables,
     memory_checksum,
+    needed,
     origin,
 )
 
@@ -67,7 +68,7 @@ class Journal:
             try:
                 self.version = check_tables(self.connection, path, alone=alone)
                 if not readonly:
-                    if self.version < VERSION:
+                    if self.version < PLAIN:
                         self._bring_up_to_date()
                     self.connection.execute("PRAGMA journal_mode = WAL")
                     self.connection.execute("PRAGMA synchronous = NORMAL")
@@ -88,7 +89,8 @@ class Journal:
         connection = sqlite3.connect(":memory:", isolation_level=None)
         try:
             connection.execute("BEGIN")
-            create_tables(connection)
+            events = list(events)
+            create_tables(connection, needed(events))
             described = [(name, data, checksum(name.encode(), data)) for name, data in rows.items()]
             connection.executemany("INSERT INTO meta VALUES (?, ?, ?)", described)
             written, seq, last = _rows(events, 0, origin(rows["identity"]))
@@ -106,17 +108,17 @@ class Journal:
         try:
             events = list(self.events())
             one("DROP TABLE journal")
-            one(JOURNAL[VERSION])
+            one(JOURNAL[PLAIN])
             rows, seq, last = _rows(events, 0, origin(self._identity()))
             self.connection.executemany(INSERT, rows)
             one("UPDATE head SET seq = ?, checksum = ?", (seq, last))
             one("DELETE FROM memory")
-            one(f"PRAGMA user_version = {VERSION}")
+            one(f"PRAGMA user_version = {PLAIN}")
             one("COMMIT")
         except BaseException:
             self.release()
             raise
-        self.version = VERSION
+        self.version = PLAIN
 
     def meta(self) -> dict[str, Any]:
         """All of the meta data."""
@@ -203,6 +205,7 @@ class Journal:
         self._check_present(now, LOOK_SECONDS)
         wait = now - self._synced > SYNC_SECONDS
         rows, seq, last = _rows(events, self.length, self.last)
+        version = needed(events)
         one = self.connection.execute
         try:
             if wait:
@@ -210,6 +213,8 @@ class Journal:
             one("BEGIN IMMEDIATE")
             self._move_head(seq, last)
             self.connection.executemany(INSERT, rows)
+            if version > self.version:
+                one(f"PRAGMA user_version = {version}")
             if memory is not None:
                 row = (seq, memory, memory_checksum(seq, last, memory))
                 one("INSERT OR REPLACE INTO memory VALUES (0, ?, ?, ?)", row)
@@ -223,7 +228,7 @@ class Journal:
                 raise error from None
         if wait:
             self._synced = now
-        self.length, self.last = seq, last
+        self.length, self.last, self.version = seq, last, max(version, self.version)
 
     def _move_head(self, seq: int, last: bytes) -> None:
         """Events follow what this process has read or written, nothing else."""

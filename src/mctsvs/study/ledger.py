@@ -24,7 +24,7 @@ from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
 from mctsvs.study.lock import WriterLock
 from mctsvs.study.points import Row
-from mctsvs.trial import Trial
+from mctsvs.trial import NOTHING, Details, Trial
 
 LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
 
@@ -133,21 +133,33 @@ class Ledger:
             self._stale = False
         return trials
 
-    def tell(self, trial: Trial | int, value: float, message: str) -> None:
+    def tell(self, trial: Trial | int, value: float, message: str, details: Details) -> None:
+        """Without details, those that were kept with the value are told."""
         with self.writing():
             opt = self.optimizer
-            number = opt.waiting(trial).number
+            waiting = opt.waiting(trial)
+            number = waiting.number
+            details = opt.check(details or self._contents.details.get(number, NOTHING))
             self._stale = True
-            self._store([Event("tell", number, value=_stored(value), text=message)])
+            events = [*self._details(number, details), Event("tell", number, value=_stored(value), text=message)]
+            self._store(events)
             before = time.perf_counter()
-            opt.tell(number, value, message)
+            opt.record(waiting, value, message, details)
             self._thinking += time.perf_counter() - before
             self._stale = False
 
-    def keep(self, trial: Trial | int, value: float, message: str) -> None:
+    def keep(self, trial: Trial | int, value: float, message: str, details: Details) -> None:
         with self.writing():
             number = self.optimizer.waiting(trial).number
-            self._store([Event("result", number, value=_stored(value), text=message)])
+            details = self.optimizer.check(details)
+            result = Event("result", number, value=_stored(value), text=message)
+            self._store([*self._details(number, details), result])
+
+    def _details(self, number: int, details: Details) -> list[Event]:
+        """What is not stored yet."""
+        if not details or details == self._contents.details.get(number):
+            return []
+        return [Event("details", number, text=details.text)]
 
     def strike(self, trial: Trial | int, message: str) -> int:
         with self.writing():
@@ -166,16 +178,16 @@ class Ledger:
     def insert(self, rows: Sequence[Row]) -> None:
         with self.writing():
             opt = self.optimizer
+            first, events = len(opt.trials), []
+            rows = [(unit, value, text, opt.check(details)) for unit, value, text, details in rows]
             self._stale = True
-            first = len(opt.trials)
-            self._store(
-                [
-                    Event("import", first + i, first, value=_stored(value), text=text, point=codec.pack_point(unit))
-                    for i, (unit, value, text) in enumerate(rows)
-                ]
-            )
-            for unit, value, text in rows:
-                opt.insert(unit, value, text)
+            for number, (unit, value, text, details) in enumerate(rows, first):
+                events += self._details(number, details)
+                place = codec.pack_point(unit)
+                events.append(Event("import", number, first, value=_stored(value), text=text, point=place))
+            self._store(events)
+            for unit, value, text, details in rows:
+                opt.insert(unit, value, text, details)
             self._store([], remember=True)
             self._stale = False
 

@@ -2,15 +2,18 @@
 
 A table has one row per evaluation, a column for each variable in the user's units, and a column `value`, empty where
 the evaluation failed. `export` adds number, source, iteration and message before them. A variable with the name of
-one of these has a column called `params_NAME`, as in Optuna's tables.
+one of these has a column called `params_NAME`, as in Optuna's tables. Where trials have them, further columns are
+`constraint_NAME`, `noise` and `attr_NAME`, the latter as JSON (`trial_...` if a variable has that name).
 """
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import functools
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +21,13 @@ import numpy as np
 
 from mctsvs.common import Array, InputError
 from mctsvs.space import Categorical, Integer, Space, Variable
-from mctsvs.trial import Trial, as_value
+from mctsvs.trial import Details, Trial, as_value
 
 if TYPE_CHECKING:
     import pandas
 
-Row = tuple[Array, float, str]
-"""A point of the unit cube, its value (NaN: it failed), and a message."""
+Row = tuple[Array, float, str, Details]
+"""A point of the unit cube, its value (NaN: it failed), a message, and what else was told."""
 
 OWN = ("number", "value", "source", "iteration", "message")
 
@@ -34,11 +37,34 @@ def columns(space: Space) -> list[str]:
     return [f"params_{name}" if name in OWN else name for name in space.names]
 
 
-def records(trials: Iterable[Trial], space: Space) -> Iterator[list[Any]]:
+def extra_columns(trials: Iterable[Trial], space: Space) -> dict[str, Callable[[Trial], Any]]:
+    """The columns of what is told beside values, and what is in them; none where nothing is."""
+
+    def constraint(name: str, t: Trial) -> float | None:
+        value = (t.constraints or {}).get(name, math.nan)
+        return None if math.isnan(value) else value
+
+    def attribute(name: str, t: Trial) -> str | None:
+        return json.dumps(t.attrs[name]) if name in t.attrs else None
+
+    found: dict[str, Callable[[Trial], Any]] = {}
+    for t in trials:
+        for name in t.constraints or ():
+            found.setdefault(f"constraint_{name}", functools.partial(constraint, name))
+        if t.noise is not None:
+            found.setdefault("noise", lambda t: t.noise)
+        for name in t.attrs:
+            found.setdefault(f"attr_{name}", functools.partial(attribute, name))
+    taken = {*OWN, *columns(space)}
+    return {f"trial_{name}" if name in taken else name: cell for name, cell in found.items()}
+
+
+def records(trials: Iterable[Trial], extra: Mapping[str, Callable[[Trial], Any]]) -> Iterator[list[Any]]:
     """One row per trial, as in the table."""
     for t in trials:
         value = None if t.value is None or t.failed else t.value
-        yield [t.number, value, t.source, t.iteration, t.message, *t.params.values()]
+        more = [cell(t) for cell in extra.values()]
+        yield [t.number, value, t.source, t.iteration, t.message, *t.params.values(), *more]
 
 
 def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
@@ -46,9 +72,11 @@ def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise InputError("a table needs pandas, not installed here: pip install 'mctsvs[pandas]'") from None
-    rows = list(zip(*records(trials, space), strict=True)) or [()] * (len(OWN) + len(space))
+    extra = extra_columns(trials, space)
+    rows = list(zip(*records(trials, extra), strict=True)) or [()] * (len(OWN) + len(space))
     kinds = [int, float, str, int, str, *map(_column_type, space.variables)]
-    names = [*OWN, *columns(space)]
+    kinds += [object if name.removeprefix("trial_").startswith("attr_") else float for name in extra]
+    names = [*OWN, *columns(space), *extra]
     return pandas.DataFrame(
         {name: pandas.Series(row, dtype=kind) for name, row, kind in zip(names, rows, kinds, strict=True)}
     )
@@ -66,8 +94,9 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
             return
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow([*OWN, *columns(space)])
-            writer.writerows(records(trials, space))
+            extra = extra_columns(trials, space)
+            writer.writerow([*OWN, *columns(space), *extra])
+            writer.writerows(records(trials, extra))
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
@@ -94,7 +123,7 @@ def rows(source: Any, space: Space, direction: str) -> list[Row]:
     if hasattr(source, "trials") and hasattr(source, "direction"):
         _check_direction(source.direction, direction)
         told = [t for t in source.trials if t.value is not None]
-        return [(space.encode_params(_renamed(t, space)), t.value, t.message) for t in told]
+        return [(space.encode_params(_renamed(t, space)), t.value, t.message, t.details) for t in told]
     raise InputError(f"cannot import {source!r:.60}: give a CSV or Parquet file, a DataFrame, or a study")
 
 
@@ -145,16 +174,46 @@ def _from_table(table: Sequence[Mapping[Any, Any]], space: Space, name: str) -> 
         if column not in table[0]:
             raise InputError(f"{name} has no column {column!r}: it needs value and a column for each variable")
     found = []
+    extra = _extra_names(table[0], {*OWN, *names})
     for i, row in enumerate(table, 1):
         try:
             point = {
                 variable: _parsed(row[column], space, v)
                 for v, (variable, column) in enumerate(zip(space.names, names, strict=True))
             }
-            found.append((space.encode_params(point), _table_value(row["value"]), str(row.get("message") or "")))
+            message = str(row.get("message") or "")
+            found.append((space.encode_params(point), _table_value(row["value"]), message, _details(row, extra)))
         except InputError as error:
             raise InputError(f"row {i} of {name}: {error}") from None
     return found
+
+
+def _extra_names(columns: Iterable[Any], taken: set[str]) -> dict[str, str]:
+    """Columns of what was told beside values -> their names without the prefix for those that are taken."""
+    plain = {c: c.removeprefix("trial_") for c in columns if isinstance(c, str) and c not in taken}
+    kinds = ("constraint_", "attr_")
+    return {column: name for column, name in plain.items() if name == "noise" or name.startswith(kinds)}
+
+
+def _details(row: Mapping[Any, Any], extra: Mapping[str, str]) -> Details:
+    constraints, attrs, noise = {}, {}, None
+    for column, name in extra.items():
+        cell = row[column]
+        if name.startswith("constraint_"):
+            constraints[name.removeprefix("constraint_")] = _table_value(cell)
+        elif name == "noise":
+            noise = _table_value(cell)
+        elif isinstance(cell, str) and cell:
+            attrs[name.removeprefix("attr_")] = _from_json(cell)
+    known = any(not math.isnan(c) for c in constraints.values())
+    return Details.of(constraints if known else None, None if noise is None or math.isnan(noise) else noise, attrs)
+
+
+def _from_json(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
 
 
 def _table_value(value: Any) -> float:
@@ -182,6 +241,11 @@ def _parsed(value: Any, space: Space, v: int) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _optuna_details(trial: Any) -> Details:
+    given = trial.system_attrs.get("constraints")
+    return Details.of(None if given is None else {f"constraint{i}": c for i, c in enumerate(given)})
+
+
 def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
     if len(study.directions) != 1:
         raise InputError(f"cannot import an Optuna study of {len(study.directions)} objectives: it must have one")
@@ -194,7 +258,7 @@ def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
             value = trial.value if trial.state.name == "COMPLETE" else math.nan
             point = {name: trial.params[name] for name in space.names}
             message = "" if trial.state.name == "COMPLETE" else f"failed in Optuna trial {trial.number}"
-            found.append((space.encode_params(point), as_value(value), message))
+            found.append((space.encode_params(point), as_value(value), message, _optuna_details(trial)))
         elif finished:
             absent |= set(space.names) - set(trial.params) if trial.params else set()
     if absent and not found:

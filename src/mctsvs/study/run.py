@@ -46,9 +46,23 @@ class Kept(Protocol):
 
     def ask(self, n: int = 1) -> list[Trial]: ...
 
-    def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None: ...
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        message: str = "",
+        *,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None: ...
 
-    def keep(self, trial: Trial | int, value: float | None, message: str = "") -> None: ...
+    def keep(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        message: str = "",
+        *,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None: ...
 
     def strike(self, trial: Trial | int, message: str = "") -> int: ...
 
@@ -131,24 +145,25 @@ class Run:
                         self.flights.launch(ahead.popleft())
                     for landed, evaluation in self.flights.land():
                         if landed.number == trial.number:
-                            self.tell(trial, evaluation.value, evaluation.message)
+                            self.tell(trial, evaluation)
                         else:
-                            study.keep(landed, evaluation.value, evaluation.message)
+                            value, message, _, constraints = evaluation
+                            study.keep(landed, value, message, constraints=constraints)
                 if trial.value is None:
-                    self.tell(trial, *study.results[trial.number])
+                    self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
 
     def asynchronous(self) -> None:
         """Whoever is free gets a point at once; values are told as they come."""
         study, flights = self.study, self.flights
         for trial in study.pending:
             if trial.number in study.results and self.left:
-                self.tell(trial, *study.results[trial.number])
+                self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
         again = deque(study.pending)
         while self.left:
             room = flights.room(again[0] if again else None, self.places())
             for trial, evaluation in flights.land(block=not room):
                 self.pace.landed(evaluation)
-                self.tell(trial, evaluation.value, evaluation.message)
+                self.tell(trial, evaluation)
             if flights.room(again[0] if again else None, self.places()):
                 for trial in [again.popleft()] if again else self.ask(1):
                     flights.launch(trial)
@@ -169,11 +184,13 @@ class Run:
         self.pace.thoughts.append(time.perf_counter() - before)
         return trials
 
-    def tell(self, trial: Trial, value: float, message: str) -> None:
+    def tell(self, trial: Trial, evaluation: Evaluation) -> None:
         study, options = self.study, self.options
-        study.tell(trial, value, message)
+        value, message, _, constraints = evaluation
+        study.tell(trial, value, message, constraints=constraints)
         self.left -= 1
-        self.failures = self.failures + 1 if math.isnan(value) else 0
+        nothing = math.isnan(value) and study.trials[trial.number].constraints is None
+        self.failures = self.failures + 1 if nothing else 0
         if options.callback is not None and options.callback(study, study.trials[trial.number]) is True:
             raise StopIteration
         if self.failures >= options.max_failures:

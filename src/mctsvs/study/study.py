@@ -19,7 +19,7 @@ from mctsvs.study.identity import checked_path, open_ledger
 from mctsvs.study.run import RunOptions, run
 from mctsvs.study.text import as_text
 from mctsvs.tree import Node
-from mctsvs.trial import Trial, as_value
+from mctsvs.trial import Details, Trial, Trials, as_value
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -105,16 +105,17 @@ class Study:
 
     @property
     def best(self) -> Trial:
-        """The best trial told so far (the one told first, if several are equal)."""
+        """The best feasible trial told so far (the first, if several are equal); see `Optimizer.best`."""
         with self._ledger.mutex:
             opt = self._ledger.revived
             if opt is not None:
                 return opt.best
-            told = [t for t in (self.trials[number] for number in self._ledger.contents.told) if not t.failed]
-        if not told:
+            ranked = Trials(self.direction)
+            for number in self._ledger.contents.told:
+                ranked.rank(self.trials[number])
+        if ranked.best is None:
             raise InputError("there is no best trial yet: no evaluation has succeeded")
-        sign = -1.0 if self.direction == "maximize" else 1.0
-        return min(told, key=lambda t: sign * float(t.value or 0.0))
+        return ranked.best
 
     @property
     def has_best(self) -> bool:
@@ -171,13 +172,34 @@ class Study:
         """The next n points to evaluate, stored before they are returned; see `Optimizer.ask`."""
         return self._ledger.ask(n)
 
-    def tell(self, trial: Trial | int, value: float | None, message: str = "") -> None:
-        """The value of a trial, stored before the method gets it; None, NaN and infinities: it failed."""
-        self._ledger.tell(trial, _value(value), as_text(message))
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        message: str = "",
+        *,
+        constraints: Mapping[str, float] | None = None,
+        noise: float | None = None,
+    ) -> None:
+        """The value of a trial, stored before the method gets it; None, NaN and infinities: it failed.
 
-    def keep(self, trial: Trial | int, value: float | None, message: str = "") -> None:
-        """Store a value that the method is to be told later, in the order of the trials."""
-        self._ledger.keep(trial, _value(value), as_text(message))
+        constraints, noise and the trial's `attrs` as for `Optimizer.tell`.
+        """
+        details = Details.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
+        self._ledger.tell(trial, _value(value), as_text(message), details)
+
+    def keep(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        message: str = "",
+        *,
+        constraints: Mapping[str, float] | None = None,
+        noise: float | None = None,
+    ) -> None:
+        """Store a value that the method is to be told later, in the order of the trials, with all that is told then."""
+        details = Details.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
+        self._ledger.keep(trial, _value(value), as_text(message), details)
 
     @property
     def results(self) -> Mapping[int, tuple[float, str]]:
@@ -215,7 +237,7 @@ class Study:
 
     def optimize(
         self,
-        f: Callable[[Any], float],
+        f: Callable[[Any], Any],
         budget: int,
         *,
         executor: Executor | None = None,
@@ -227,8 +249,10 @@ class Study:
     ) -> Trial:
         """Evaluate f until the study has `budget` evaluations, those of earlier calls included; the best trial.
 
-        f gets the point as a vector, or as a dict if the space is one. An exception, None, NaN, an infinity, a
-        time-out or the death of its worker makes a failed trial with a message, and the search goes on elsewhere.
+        f gets the point as a vector, or as a dict if the space is one, and returns a value, or a value and a dict of
+        measured constraints, each at most 0 where it holds: `(value, {"stress": 0.3})`. An exception, None, NaN, an
+        infinity, a time-out or the death of its worker makes a failed trial with a message, and the search goes on
+        elsewhere.
 
         executor      any `concurrent.futures.Executor`: threads, processes, Dask, loky, mpi4py, `mctsvs.parallel`
         workers       how many evaluations at once; without an executor, processes of this machine are started

@@ -1,0 +1,221 @@
+"""What is told beside a value: constraints, noise, attributes; kept, restored, exported and ranked by."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs import InputError, Optimizer, Study, maximize, minimize
+from mctsvs.merit import Merit
+from mctsvs.study.salvage import salvage
+
+BOX = [(0.0, 1.0)] * 6
+
+
+def measured(x: Any) -> tuple[float | None, dict[str, float]]:
+    """Infeasible below 1/2 in the first variable; no value where the third is large."""
+    value = float(x[0] + x[1] ** 2)
+    return (None if x[2] > 0.9 else value), {"stress": float(0.5 - x[0]), "mass": float(x[1] - 0.8) * 1000.0}
+
+
+def picture(study: Study | Optimizer) -> list[Any]:
+    return [(t.unit.tobytes(), repr(t.value), repr(t.constraints), t.noise, t.attrs) for t in study.trials]
+
+
+def test_best_is_the_best_feasible_trial() -> None:
+    opt = Optimizer(BOX, method="random")
+    for value, stress in [(1.0, 2.0), (5.0, 0.5), (0.5, 3.0), (9.0, -1.0), (7.0, 0.0), (8.0, -5.0), (0.0, 1e-9)]:
+        opt.tell(opt.ask()[0], value, constraints={"stress": stress})
+        if len(opt.trials) == 3:
+            assert opt.best.number == 1  # the least violation
+    assert (opt.best.number, opt.best.feasible) == (4, True)
+
+
+def test_a_missing_value_or_constraint_is_no_failure_of_the_other() -> None:
+    opt = Optimizer(BOX, method="random")
+    first, second, third, fourth = opt.ask(4)
+    opt.tell(first, None, constraints={"a": -1.0, "b": 2.0})
+    assert first.failed
+    assert first.constraints == {"a": -1.0, "b": 2.0}
+    assert not opt.has_best
+    opt.tell(second, 3.0, constraints={"b": -1.0})
+    assert second.constraints is not None
+    assert math.isnan(second.constraints["a"])
+    assert not second.feasible
+    opt.tell(third, 4.0)
+    assert opt.best is second
+    opt.tell(fourth, 9.0, constraints={"a": 0.0, "b": 0.0})
+    assert opt.best is fourth
+
+
+def test_merits_follow_debs_rules() -> None:
+    merit = Merit(2)
+    good, better = merit.add(1.0, np.array([-1.0, 0.0])), merit.add(2.0, np.array([0.0, 0.0]))
+    slightly = merit.add(100.0, np.array([1.0, -3.0]))
+    badly = merit.add(100.0, np.array([10.0, -3.0]))
+    unvalued = merit.add(math.nan, np.array([200.0, 0.0]))
+    assert better > good > slightly > badly > unvalued
+    assert math.isnan(merit.add(math.nan, None))
+    assert merit.add(5.0, None) < good  # whether it is feasible is not known
+
+
+def test_the_first_trial_with_constraints_says_which_there_are() -> None:
+    opt = Optimizer(BOX, method="random")
+    one, two = opt.ask(2)
+    opt.tell(one, 1.0, constraints={"a": 1.0})
+    with pytest.raises(InputError, match="no constraint 'b'"):
+        opt.tell(two, 1.0, constraints={"b": 1.0})
+    with pytest.raises(InputError, match="name -> number"):
+        opt.tell(two, 1.0, constraints=[1.0])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="standard deviation"):
+        opt.tell(two, 1.0, noise=-1.0)
+    opt.tell(two, 1.0, constraints={"a": -1.0}, noise=0.5)
+    assert (opt.best, two.noise) == (two, 0.5)
+
+
+@pytest.mark.parametrize("run", [minimize, maximize])
+def test_a_function_may_return_constraints(run: Callable[..., Any]) -> None:
+    result = run(measured, BOX, budget=40, method="random")
+    assert result.success
+    assert result.feasible
+    assert result.best.feasible
+    assert result.x[0] >= 0.5
+    worst = run(lambda x: (x[0], {"never": 1.0 + x[1]}), BOX, budget=10, method="random")
+    assert not worst.success
+    assert not worst.feasible
+    assert "none of them feasible: x violates never by" in worst.message
+    assert worst.x[1] == min(t.x[1] for t in worst.trials)
+
+
+def test_state_carries_details_and_goes_on_bit_for_bit() -> None:
+    whole, first = (Optimizer(BOX, method="mcts-vs-bo", seed=3) for _ in range(2))
+
+    def run(opt: Optimizer, n: int) -> None:
+        for _ in range(n):
+            (trial,) = opt.ask()
+            trial.attrs["note"] = [trial.number]
+            value, constraints = measured(trial.x)
+            opt.tell(trial, value, constraints=constraints, noise=0.1)
+
+    run(whole, 40)
+    run(first, 20)
+    second = Optimizer.restore(first.state())
+    run(second, 20)
+    assert picture(second) == picture(whole)
+    assert second.best.number == whole.best.number
+
+
+def test_engines_get_columns_of_them() -> None:
+    opt = Optimizer(BOX, method="bo")
+    opt.tell(opt.ask()[0], 2.0)
+    opt.tell(opt.ask()[0], 1.0, constraints={"a": 1.0, "b": -1.0}, noise=0.25)
+    opt.tell(opt.ask()[0], None, constraints={"a": 3.0})
+    history = opt._engine.history  # type: ignore[attr-defined]
+    assert np.array_equal(history.objective, [-2.0, -1.0, np.nan], equal_nan=True)
+    assert np.array_equal(history.constraints, [[np.nan, np.nan], [1.0, -1.0], [3.0, np.nan]], equal_nan=True)
+    assert np.array_equal(history.noise, [np.nan, 0.25, np.nan], equal_nan=True)
+    assert np.isfinite(history.y).all()
+    assert not history.failures
+
+
+def test_plain_histories_have_no_further_columns() -> None:
+    opt = Optimizer(BOX, method="bo")
+    opt.tell(opt.ask()[0], 2.0)
+    history = opt._engine.history  # type: ignore[attr-defined]
+    assert (history.constraints.shape, history.noise.shape) == ((0, 0), (0,))
+    assert set(history.state()) == {"X", "y", "tickets", "failures"}
+    assert "details" not in opt.state()
+
+
+@pytest.mark.parametrize("workers", ["here", "processes", "threads"])
+def test_a_study_keeps_them(tmp_path: Path, workers: str) -> None:
+    with Study(tmp_path / "s.db", BOX, method="mcts-vs-bo", seed=1) as study:
+        if workers == "threads":
+            with ThreadPoolExecutor(2) as pool:
+                study.optimize(measured, 30, executor=pool)
+        else:
+            study.optimize(measured, 30, workers=2 if workers == "processes" else None)
+        before, best = picture(study), study.best.number
+        assert study.best.feasible
+    with Study(tmp_path / "s.db", readonly=True) as again:
+        assert (picture(again), again.best.number) == (before, best)
+    with Study(tmp_path / "s.db") as again:
+        assert (picture(again), again.best.number) == (before, best)
+        again.optimize(measured, 34)
+        longer = picture(again)
+    salvage(tmp_path / "s.db", tmp_path / "copy.db")  # without the method's memory
+    with Study(tmp_path / "copy.db") as copy:
+        assert picture(copy) == longer
+
+
+def test_resumed_runs_are_as_whole_ones(tmp_path: Path) -> None:
+    with Study(tmp_path / "a.db", BOX, method="mcts-vs-bo", seed=1) as study:
+        study.optimize(measured, 40)
+        whole = picture(study)
+    for budget in (17, 40):
+        with Study(tmp_path / "b.db", BOX, method="mcts-vs-bo", seed=1) as study:
+            study.optimize(measured, budget)
+    with Study(tmp_path / "b.db", readonly=True) as study:
+        assert picture(study) == whole
+
+
+def test_values_kept_for_later_keep_their_details(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", BOX, method="random") as study:
+        _one, two = study.ask(2)
+        two.attrs["host"] = "b"
+        study.keep(two, 2.0, "early", constraints={"a": -1.0}, noise=0.5)
+    with Study(tmp_path / "s.db") as study:
+        study.tell(0, 1.0, constraints={"a": 1.0})
+        study.tell(1, *study.results[1])
+        assert study.trials[1].constraints == {"a": -1.0}
+        assert (study.trials[1].noise, study.trials[1].attrs, study.best.number) == (0.5, {"host": "b"}, 1)
+
+
+def version(path: Path) -> int:
+    connection = sqlite3.connect(path)
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    connection.close()
+    return found
+
+
+def test_only_a_file_with_details_has_the_new_format(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", BOX, method="random") as study:
+        study.optimize(lambda x: float(x[0]), 3)
+    assert version(tmp_path / "s.db") == 2
+    with Study(tmp_path / "s.db") as study:
+        study.tell(study.ask()[0], 1.0, constraints={"a": 1.0})
+    assert version(tmp_path / "s.db") == 3
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "table", "study"])
+def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
+    space = {"noise": (0.0, 1.0), "b": (0.0, 1.0)}
+    with Study(tmp_path / "a.db", space, method="random") as study:
+        for i, trial in enumerate(study.ask(5)):
+            trial.attrs.update({"host": "a", "steps": [1, 2]} if i else {})
+            constraints = {"c": 0.5 - i, "d": None} if i != 3 else None
+            study.tell(trial, float(i), constraints=constraints, noise=0.1 if i == 4 else None)  # type: ignore[arg-type]
+        source: Any = study
+        if kind in ("csv", "parquet"):
+            source = tmp_path / f"table.{kind}"
+            study.export(source)
+        elif kind == "table":
+            source = study.to_dataframe()
+            assert list(source.columns[-5:]) == [
+                "constraint_c",
+                "constraint_d",
+                "attr_host",
+                "attr_steps",
+                "trial_noise",
+            ]
+        with Study(tmp_path / "b.db", space, method="random") as other:
+            other.import_points(source)
+            assert repr([t.details for t in other.trials]) == repr([t.details for t in study.trials])
+            assert other.best.number == study.best.number == 1
