@@ -227,9 +227,18 @@ class Optimizer:
         """
         with self._lock, one_blas_thread():
             score = self._engine.importance()
-        order = np.argsort(-score, kind="stable")
+        return self._by_name(score)
+
+    def known_importance(self) -> dict[str, float] | None:
+        """The same where the method keeps it anyway; None where a model of all variables would have to be fitted."""
+        known = getattr(self._engine, "known_importance", None)
+        with self._lock:
+            score = None if known is None else known()
+        return None if score is None else self._by_name(score)
+
+    def _by_name(self, score: Array) -> dict[str, float]:
         names = self.space.names
-        return {names[i]: float(score[i]) for i in order}
+        return {names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
 
     def describe(self) -> str:
         """What the method is doing, in words: "testing groups: 6 found, 210 rejected, 84 open"; "" if it cannot say."""

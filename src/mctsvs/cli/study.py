@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import math
 import os
 import shlex
 import signal
@@ -21,7 +20,7 @@ import numpy as np
 from mctsvs import problems
 from mctsvs.cli import summary
 from mctsvs.cli.arguments import add_data, add_failures, whole
-from mctsvs.cli.progress import bar
+from mctsvs.cli.progress import follower
 from mctsvs.common import InputError
 from mctsvs.problems import data
 from mctsvs.space import Categorical, Space
@@ -49,7 +48,7 @@ def add_commands(commands: Any) -> None:
     _add_worker_arguments(command)
     add_failures(command, default=None)
     add_data(command)
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--quiet", action="store_true", help="no display of how far the run is")
     command.set_defaults(command=resume)
 
     command = commands.add_parser(
@@ -208,8 +207,7 @@ def _go(
 ) -> int:
     try:
         label = f"{study.method} on {problem.name:.40}"
-        shown = bar(label, arguments.budget, completed=study.evaluated, best=_best(study), quiet=arguments.quiet)
-        with polite_end(), _executor(arguments) as executor, shown as advance:
+        with polite_end(), _executor(arguments) as executor:
             study.optimize(
                 objective,
                 arguments.budget,
@@ -218,7 +216,7 @@ def _go(
                 asynchronous=arguments.asynchronous,
                 timeout=arguments.timeout,
                 max_failures=arguments.max_failures,
-                callback=None if advance is None else lambda study, trial: advance(_best(study)),
+                progress=follower(label, quiet=arguments.quiet),
             )
     except KeyboardInterrupt as stopped:
         done = str(stopped).partition("; the same call")[0] or "stopped"
@@ -233,10 +231,6 @@ def _go(
         return 1
     summarise(study, problem)
     return 0
-
-
-def _best(study: Study) -> float:
-    return float(study.best.value or 0.0) if study.has_best else math.nan
 
 
 @contextmanager
