@@ -74,7 +74,7 @@ def test_names_of_strangers_do_not_move_the_terminal() -> None:
 def test_bars_and_curves() -> None:
     assert bar(0.5, 4) == "██  "
     assert bar(1 / 32, 4) == "▏   "
-    assert braille([0.0, 1.0, 2.0, 3.0], 1) == ["⡠⠊"]
+    assert braille([0.0, 1.0, 2.0, 3.0], 1) == ["⣠⠞"]
     assert braille([math.nan, 1.0], 2) == ["⠀", "⢀"]
 
 

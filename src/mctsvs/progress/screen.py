@@ -13,6 +13,7 @@ from rich.text import Text
 from mctsvs.progress.account import Account, clock
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
+LEAST = 0.1  # score that gets a bar
 ROWS = 6  # of the curve, at most
 DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # of a braille character: by column, from below
 
@@ -63,7 +64,7 @@ def _best(account: Account) -> Text:
 
 def _body(account: Account, width: int) -> list[Table]:
     """Bars and curve, beside each other where there is room for both."""
-    names = {name: score for name, score in account.importance.items() if score >= 0.005}
+    names = {name: score for name, score in account.importance.items() if score >= LEAST}
     beside = width >= 76 or not names
     wide = min(60, width - 4) if not names else min(48, width - 36) if beside else min(60, width - 4)
     tables = [_bars(names, min(32, width - 4))] if names else []
@@ -108,15 +109,19 @@ def bar(share: float, width: int) -> str:
 
 
 def braille(values: Sequence[float], rows: int) -> list[str]:
-    """A curve in lines of braille characters, two values a character and four levels a line; NaN is left out."""
-    known = sorted(value for value in values if not math.isnan(value))
-    low, high = known[0], known[-1]
+    """A curve of steps in braille characters, two values a character and four levels a line; no dot for NaN."""
+    known = [value for value in values if not math.isnan(value)]
+    low, high = min(known), max(known)
     cells = [[0] * ((len(values) + 1) // 2) for _ in range(rows)]
+    before: int | None = None
     for i, value in enumerate(values):
         if math.isnan(value):
             continue
         level = round((4 * rows - 1) * (value - low) / (high - low)) if high > low else 0
-        cells[rows - 1 - level // 4][i // 2] |= DOTS[i % 2][level % 4]
+        start = level if before is None else before
+        for filled in range(min(level, start), max(level, start) + 1):
+            cells[rows - 1 - filled // 4][i // 2] |= DOTS[i % 2][filled % 4]
+        before = level
     return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
 
 
