@@ -74,7 +74,7 @@ def test_a_method_in_other_letters_or_without_its_family(
 
 
 def test_too_many_failures_end_a_run_without_a_study(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["--space", "space.toml", "--budget", "100", "--max-failures", "5", "--json", "run.json"]
+    common = ["--space", "space.toml", "--budget", "100", "--max-failures", "5", "--json", "run.json", "--quiet"]
     assert main(["run", "own.py:tired", *common]) == 2, "as in a study: something was found, and something is wrong"
     printed = capsys.readouterr()
     assert "evaluations     11, 5 of them failed" in printed.out
@@ -87,7 +87,7 @@ def test_too_many_failures_end_a_run_without_a_study(own: Path, capsys: pytest.C
 
 
 def test_a_run_ends_where_its_space_does(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "own.py:whole", "--space", "whole.toml", "--budget", "20"]) == 0
+    assert main(["run", "own.py:whole", "--space", "whole.toml", "--budget", "20", "--quiet"]) == 0
     printed = capsys.readouterr()
     assert "best value      0\nevaluations     5\n" in printed.out
     assert printed.err.startswith("mctsvs: all 5 points of the space have been asked for")
