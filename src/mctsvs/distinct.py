@@ -68,6 +68,9 @@ class KnownPoints:
     def _beside(self, unit: Array, among: Indices, reach: int, rng: np.random.Generator) -> Array:
         """A point that differs in at most `reach` of these variables, by at most so many steps each."""
         space = self.space
+        if space.conditional:
+            there = np.flatnonzero(space.active(unit))
+            among = np.intersect1d(among, there) if np.isin(among, there).any() else there
         changed = rng.choice(among, min(reach, len(among)), replace=False)
         x, point = space.decode(unit), unit.copy()
         continuous = changed[np.isinf(space.sizes[changed])]
@@ -77,13 +80,14 @@ class KnownPoints:
             x[v] = space.other_value(int(v), x[v], reach, rng)
             coordinates = slice(space.offsets[v], space.offsets[v + 1])
             point[coordinates] = space.encode(x)[coordinates]
-        return point
+        return space.snap(point) if space.conditional else point
 
     def _counted(self, rng: np.random.Generator) -> Array:
         """A point found by counting them all, which is done once."""
         if self._rest is None:
-            every = itertools.product(*(self.space.values(v) for v in range(len(self.space))))
-            left = [point for point in self.space.encode(np.array(list(every))) if point not in self]
+            every = self.space.every()
+            assert every is not None
+            left = [point for point in self.space.encode(every) if point not in self]
             self._rest = [left[i] for i in rng.permutation(len(left))]
         while (point := self._rest.pop()) in self:
             pass

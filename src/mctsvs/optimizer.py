@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from reprlib import repr as short
 from typing import Any
 
@@ -35,7 +36,7 @@ class Optimizer:
     ...     opt.tell(trial, f(trial.x))
     >>> opt.best.x, opt.best.value, opt.importance()
 
-    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, Categorical (see `mctsvs.Space`)
+    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, ... (see `mctsvs.Space`)
     direction   "minimize" or "maximize"
     method      a name from `mctsvs methods`; further keyword arguments are that method's options
     seed        a whole number: the same seed gives the same points in any process. None draws one.
@@ -88,6 +89,8 @@ class Optimizer:
             before = time.perf_counter()
             while self.queue and len(asked) < n:
                 asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
+            if len(asked) < n and self._start is not None and self._start not in self._known:
+                asked.append(self._new(self._start.copy(), self._everything, source="default"))
             if len(asked) < n:
                 wanted = self._known.room(n - len(asked)) if not asked else int(min(n - len(asked), self._known.left))
                 pending = Pending.of(self.pending, self.space.n_coordinates)
@@ -99,6 +102,12 @@ class Optimizer:
             for trial in asked:
                 trial.times.asked, trial.times.thinking = now, thinking
         return asked
+
+    @cached_property
+    def _start(self) -> Array | None:
+        """The point of the variables' defaults, asked for before the method's own."""
+        start = self.space.start
+        return None if start is None else self._region.repair(start)
 
     @property
     def _everything(self) -> Indices:

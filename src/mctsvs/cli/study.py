@@ -23,7 +23,7 @@ from mctsvs.cli.arguments import add_data, add_failures, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError
 from mctsvs.problems import data
-from mctsvs.space import Categorical, Space
+from mctsvs.space import Space
 from mctsvs.study import Study, StudyError
 from mctsvs.study.run_note import NAME, RunNote
 from mctsvs.study.text import printable
@@ -115,13 +115,9 @@ class Objective:
     seed: int
 
     def __call__(self, argument: Any) -> float:
-        x = self._vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
+        x = self.space.vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
         digest = hashlib.blake2b(x.tobytes(), digest_size=8).digest()
         return self.problem.evaluate(x, np.random.default_rng([self.seed, 1, int.from_bytes(digest, "little")]))
-
-    def _vector(self, params: Mapping[str, Any]) -> Any:
-        pairs = zip(self.space.variables, params.values(), strict=True)
-        return np.array([v.choices.index(p) if isinstance(v, Categorical) else float(p) for v, p in pairs])
 
 
 def run(
