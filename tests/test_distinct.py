@@ -10,7 +10,7 @@ from mctsvs import Categorical, Float, Integer
 from mctsvs.distinct import KnownPoints, SpaceExhausted
 from mctsvs.methods import METHODS
 from mctsvs.optimizer import Optimizer
-from mctsvs.space import Space
+from mctsvs.space import Region, Space
 
 SLOW = {"saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo"}
 LATTICE = {"a": Integer(0, 4), "b": Float(0.0, 1.0, step=0.5), "c": Categorical(["x", "y", "z", "w"])}  # 60 points
@@ -53,7 +53,7 @@ def test_a_batch_gets_what_is_left() -> None:
 
 def test_a_known_point_moves_as_little_as_possible() -> None:
     space = Space.of([Integer(0, 9)] * 3)
-    known = KnownPoints(space, seed=1)
+    known = KnownPoints(Region(space), seed=1)
     unit = space.encode(np.array([4.0, 4.0, 4.0]))
     known.add(unit)
     moved = space.decode(known.fresh(unit, np.array([1]), 7))

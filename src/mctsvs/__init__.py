@@ -13,21 +13,18 @@ if TYPE_CHECKING:
     from mctsvs.common import InputError
     from mctsvs.optimizer import Optimizer
     from mctsvs.result import Result, maximize, minimize
-    from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
+    from mctsvs.space import Categorical, Float, Integer, Space
     from mctsvs.study import Study, StudyError
     from mctsvs.trial import Trial
 
 __version__ = "0.2.0"
 
 __all__ = [
-    "Boolean",
     "Categorical",
-    "Fixed",
     "Float",
     "InputError",
     "Integer",
     "Optimizer",
-    "Ordinal",
     "Result",
     "Space",
     "Study",
@@ -42,7 +39,7 @@ _HOMES = {
     "mctsvs.common": ("InputError",),
     "mctsvs.optimizer": ("Optimizer",),
     "mctsvs.result": ("Result", "maximize", "minimize"),
-    "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
+    "mctsvs.space": ("Categorical", "Float", "Integer", "Space"),
     "mctsvs.study": ("Study", "StudyError"),
     "mctsvs.trial": ("Trial",),
 }

@@ -11,12 +11,11 @@ import itertools
 import numpy as np
 
 from mctsvs.common import Array, Indices, InputError
-from mctsvs.space import Space
-from mctsvs.space.scales import Mask
+from mctsvs.space import Region
 
 TRIES = 4  # of each reach, before the next
-MOST_TRIES = 4096  # of random points, where they cannot be counted
 REACHES = (1, 2, 4, 8)  # variables changed at once, and steps of their grid
+MOST_COUNTED = 1e6  # points of a space that are counted to find those left
 STEP = 0.02  # of a continuous variable, in widths of its range
 
 
@@ -27,8 +26,8 @@ class SpaceExhausted(InputError):
 class KnownPoints:
     """The points asked for or told so far, of one space."""
 
-    def __init__(self, space: Space, seed: int) -> None:
-        self.space, self.seed = space, seed
+    def __init__(self, region: Region, seed: int) -> None:
+        self.region, self.space, self.seed = region, region.space, seed
         self._seen: set[int] = set()
         self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when they were counted
 
@@ -59,22 +58,19 @@ class KnownPoints:
         for reach, among in itertools.product(REACHES, (variables, np.arange(len(self.space)))):
             for _ in range(TRIES):
                 point = self._beside(unit, among, reach, rng)
+                if self.region.constrained:
+                    point = self.region.repair(point, towards=unit, moved=among)
                 if point not in self:
                     return point
-        for _ in range(TRIES if self.left < np.inf else MOST_TRIES):
-            point = self.space.snap(rng.random(len(unit)))
+        for _ in range(TRIES):
+            point = self.region.spread(rng.random(len(unit)))
             if point not in self:
                 return point
-        if self.left < np.inf:
-            return self._counted(rng)
-        raise SpaceExhausted(f"{MOST_TRIES} random points of the space have all been asked for: hardly any can be left")
+        return self._counted(rng)
 
     def _beside(self, unit: Array, among: Indices, reach: int, rng: np.random.Generator) -> Array:
         """A point that differs in at most `reach` of these variables, by at most so many steps each."""
         space = self.space
-        if space.conditional:
-            there = np.flatnonzero(space.active(unit))
-            among = np.intersect1d(among, there) if np.isin(among, there).any() else there
         changed = rng.choice(among, min(reach, len(among)), replace=False)
         x, point = space.decode(unit), unit.copy()
         continuous = changed[np.isinf(space.sizes[changed])]
@@ -84,24 +80,21 @@ class KnownPoints:
             x[v] = space.other_value(int(v), x[v], reach, rng)
             coordinates = slice(space.offsets[v], space.offsets[v + 1])
             point[coordinates] = space.encode(x)[coordinates]
-        return self._with_new(space.snap(point), space.active(unit), rng) if space.conditional else point
-
-    def _with_new(self, point: Array, there: Mask, rng: np.random.Generator) -> Array:
-        """The point with random values of variables that are not there so far: their standard may be known."""
-        new = (self.space.active(point) & ~there)[self.space.owner]
-        point[new] = rng.random(int(new.sum()))
-        return self.space.snap(point)
+        return point
 
     def _counted(self, rng: np.random.Generator) -> Array:
         """A point found by counting them all, which is done once."""
         if self._rest is None:
-            every = self.space.every()
-            assert every is not None
-            left = [point for point in self.space.encode(every) if point not in self]
+            if self.space.size > MOST_COUNTED:
+                raise SpaceExhausted("no further point that satisfies the constraints can be found")
+            every = itertools.product(*(self.space.values(v) for v in range(len(self.space))))
+            points = self.space.encode(np.array(list(every)))
+            left = [point for point in points[self.region.feasible(points)] if point not in self]
             self._rest = [left[i] for i in rng.permutation(len(left))]
-        while (point := self._rest.pop()) in self:
-            pass
-        return point
+        while self._rest:
+            if (point := self._rest.pop()) not in self:
+                return point
+        raise SpaceExhausted("all points of the space that satisfy the constraints have been asked for")
 
 
 def _key(unit: Array) -> int:

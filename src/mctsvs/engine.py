@@ -161,6 +161,12 @@ class HistoryEngine(Saved):
         """
         self.region = region
 
+    def spread(self, points: Array) -> Array:
+        """Points (n, D) of a design, inside the region where that is not all of the cube."""
+        if self.region is None or not self.region.constrained:
+            return points
+        return np.array([self.region.spread(x) for x in points]).reshape(points.shape)
+
     def proposal(self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "") -> Proposal:
         """With the next ticket."""
         self.proposed += 1
@@ -171,17 +177,10 @@ class HistoryEngine(Saved):
             self.history.add(observation.x, observation.y, observation.ticket, **observation.more)
 
     def importance(self) -> Array:
-        known = self.known_importance()
-        if known is not None:
-            return known
         from mctsvs.gp.relevance import relevance  # linear algebra that not every method needs
 
         by_coordinate = relevance(self.history.X, self.history.y)
         return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
-
-    def known_importance(self) -> Array | None:
-        """The same where the method keeps it anyway, from tests; None where only a model of all variables can tell."""
-        return None
 
     def describe(self) -> str:
         """What the method is doing: a few words, and behind a colon how far it has come; may be left out.

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from reprlib import repr as short
 from typing import Any
 
@@ -15,10 +14,11 @@ import numpy as np
 
 from mctsvs import methods
 from mctsvs.common import Array, Indices, InputError, State, check_choice, check_count, check_seed
-from mctsvs.distinct import KnownPoints
-from mctsvs.engine import Engine, HistoryEngine, Observation, Pending
+from mctsvs.distinct import KnownPoints, SpaceExhausted
+from mctsvs.engine import Engine, HistoryEngine, Observation, Pending, Proposal
 from mctsvs.history import History
 from mctsvs.space import Region, Space
+from mctsvs.space.constraints import given_again, stored
 from mctsvs.threads import one_blas_thread
 from mctsvs.tree import Node
 from mctsvs.trial import NOTHING, Details, Trial, Trials, as_value
@@ -36,11 +36,13 @@ class Optimizer:
     ...     opt.tell(trial, f(trial.x))
     >>> opt.best.x, opt.best.value, opt.importance()
 
-    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, ... (see `mctsvs.Space`)
+    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, Categorical (see `mctsvs.Space`)
     direction   "minimize" or "maximize"
     method      a name from `mctsvs methods`; further keyword arguments are that method's options
     seed        a whole number: the same seed gives the same points in any process. None draws one.
     budget      evaluations there will be, where that is known: see `plan`
+    constraints what every point satisfies, one or a list of: "x1 + 2*x2 <= 100", a function of the point that says
+                whether it is allowed, `scipy.optimize.LinearConstraint`, `scipy.optimize.NonlinearConstraint`
     """
 
     def __init__(
@@ -51,19 +53,20 @@ class Optimizer:
         method: str = methods.DEFAULT,
         seed: int | None = 0,
         budget: int | None = None,
+        constraints: Any = (),
         **options: Any,
     ) -> None:
         self.space = Space.of(space)
+        self.region = Region(self.space, constraints)
         self.direction, self.method, self.options = check_choice("direction", direction, DIRECTIONS), method, options
         self.seed = check_seed(seed)
         self.queue: deque[Array] = deque()  # points of the user's, in the unit cube, to be asked for first
         self._all = Trials(direction)
-        self._known = KnownPoints(self.space, self.seed)
+        self._known = KnownPoints(self.region, self.seed)
         self._lock = threading.RLock()  # threads may share an optimizer
         self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
-        self._region = Region(self.space)
-        if not self._region.plain and isinstance(self._engine, HistoryEngine):
-            self._engine.within(self._region)
+        if not self.region.plain and isinstance(self._engine, HistoryEngine):
+            self._engine.within(self.region)
         self.budget: int | None = None
         if budget is not None:
             self.plan(budget)
@@ -89,25 +92,31 @@ class Optimizer:
             before = time.perf_counter()
             while self.queue and len(asked) < n:
                 asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
-            if len(asked) < n and self._start is not None and self._start not in self._known:
-                asked.append(self._new(self._start.copy(), self._everything, source="default"))
             if len(asked) < n:
                 wanted = self._known.room(n - len(asked)) if not asked else int(min(n - len(asked), self._known.left))
                 pending = Pending.of(self.pending, self.space.n_coordinates)
                 for p in self._engine.propose(wanted, pending) if wanted else ():
-                    unit = self._known.fresh(self._region.repair(p.x), p.variables, len(self.trials))
                     place = {"iteration": p.iteration, "ticket": p.ticket, "purpose": p.purpose}
+                    try:
+                        unit = self._known.fresh(self._inside(p), p.variables, len(self.trials))
+                    except SpaceExhausted:  # how many points constraints leave is not known before
+                        if asked:
+                            break
+                        raise
                     asked.append(self._new(unit, p.variables, **place))
             now, thinking = time.time(), (time.perf_counter() - before) / len(asked)
             for trial in asked:
                 trial.times.asked, trial.times.thinking = now, thinking
         return asked
 
-    @cached_property
-    def _start(self) -> Array | None:
-        """The point of the variables' defaults, asked for before the method's own."""
-        start = self.space.start
-        return None if start is None else self._region.repair(start)
+    def _inside(self, proposal: Proposal) -> Array:
+        """The point proposed, or one near it that satisfies the known constraints; moved as it was, if possible."""
+        region, x = self.region, self.space.snap(proposal.x)
+        if region.contains(x) or not self.trials:
+            return region.repair(x)
+        X = np.array([trial.unit for trial in self.trials])  # all of them are inside
+        nearest = X[int(((X - x) ** 2).sum(axis=1).argmin())]
+        return region.repair(x, towards=nearest, moved=proposal.variables)
 
     @property
     def _everything(self) -> Indices:
@@ -115,8 +124,13 @@ class Optimizer:
 
     def _new(self, unit: Array, variables: Indices, **more: Any) -> Trial:
         unit.flags.writeable = False
-        self._known.add(unit)
+        self._remember(unit)
         return self._all.add(Trial(len(self.trials), unit, variables, self.space, **more))
+
+    def _remember(self, unit: Array) -> None:
+        self._known.add(unit)
+        if self.region.first is None:
+            self.region.first = unit
 
     def tell(
         self,
@@ -179,7 +193,12 @@ class Optimizer:
         return self._all.check(details)
 
     def unit_of(self, point: Any) -> Array:
-        """A point in the user's units, a vector or a dict, in the unit cube."""
+        """A point in the user's units, a vector or a dict, in the unit cube; an error if it violates a constraint."""
+        unit = self._encoded(point)
+        self.region.check(unit)
+        return unit
+
+    def _encoded(self, point: Any) -> Array:
         if isinstance(point, Mapping):
             return self.space.encode_params(point)
         try:
@@ -236,18 +255,9 @@ class Optimizer:
         """
         with self._lock, one_blas_thread():
             score = self._engine.importance()
-        return self._by_name(score)
-
-    def known_importance(self) -> dict[str, float] | None:
-        """The same where the method keeps it anyway; None where a model of all variables would have to be fitted."""
-        known = getattr(self._engine, "known_importance", None)
-        with self._lock:
-            score = None if known is None else known()
-        return None if score is None else self._by_name(score)
-
-    def _by_name(self, score: Array) -> dict[str, float]:
+        order = np.argsort(-score, kind="stable")
         names = self.space.names
-        return {names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
+        return {names[i]: float(score[i]) for i in order}
 
     def describe(self) -> str:
         """What the method is doing, in words: "testing groups: 6 found, 210 rejected, 84 open"; "" if it cannot say."""
@@ -288,6 +298,7 @@ class Optimizer:
             "best": self.best.number if self.has_best else None,
             "engine": self._engine.state(),
             **self._details(),
+            **({"constraints": stored(self.region.constraints)} if self.region.constrained else {}),
         }
 
     def _details(self) -> State:
@@ -310,7 +321,7 @@ class Optimizer:
         """
         for trial in trials:
             self._all.add(trial)
-            self._known.add(trial.unit)
+            self._remember(trial.unit)
         merits = [self._all.rank(trials[number]) for number in told]
         if isinstance(self._engine, HistoryEngine):
             rows = [number for number, merit in zip(told, merits, strict=True) if not math.isnan(merit)]
@@ -320,8 +331,8 @@ class Optimizer:
         self._engine.restore(memory)
 
     @classmethod
-    def restore(cls, state: State) -> Optimizer:
-        """The optimizer whose `state()` this is."""
+    def restore(cls, state: State, constraints: Any = None) -> Optimizer:
+        """The optimizer whose `state()` this is; `constraints` are needed if functions are among them."""
         if state.get("format") != FORMAT:
             raise InputError(f"the state has format {state.get('format')!r}: this version reads format {FORMAT}")
         opt = cls(
@@ -329,6 +340,7 @@ class Optimizer:
             direction=state["direction"],
             method=state["method"],
             seed=state["seed"],
+            constraints=given_again(state.get("constraints", []), constraints),
             **state["options"],
         )
         opt.budget = state["budget"]
@@ -338,7 +350,7 @@ class Optimizer:
             unit = np.array(unit)
             unit.flags.writeable = False
             opt._all.add(Trial(number, unit, np.array(variables), opt.space, value, *rest))
-            opt._known.add(unit)
+            opt._remember(unit)
         opt.queue.extend(np.array(unit) for unit in state["queue"])
         for number, text in state.get("details", {}).items():
             details, trial = Details.read(text), opt.trials[int(number)]

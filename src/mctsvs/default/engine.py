@@ -182,9 +182,10 @@ class EvidenceSearch(HistoryEngine):
         gain = const.LEAST_SUCCESS * float(self.history.y.std())
         self.found_model.learn(d, success=y > question.level + gain)
 
-    def spread(self) -> Question:
+    def design(self) -> Question:
         """A point of the design."""
-        return Question(Kind.DESIGN, self.first_points.next(self.rng), self.everything, self.level)
+        x = self.spread(self.first_points.next(self.rng)[None])[0]
+        return Question(Kind.DESIGN, x, self.everything, self.level)
 
     def nudge(self) -> Question:
         """A point that is hardly another one: noise shows in its value, a change of the objective does not."""
@@ -203,6 +204,8 @@ class EvidenceSearch(HistoryEngine):
         for block in blocks_of(self.owner, coordinates):
             category = coordinates[block]
             x[category] = other_category(self.incumbent, category, rng)
+        if self.region is not None and self.region.constrained:
+            x = self.region.spread(x, self.incumbent, group)
         return Question(kind, x, group, self.level, self.incumbent)
 
     def step(self, waiting: Array, *, epochs: bool = False) -> Question:
@@ -236,10 +239,10 @@ class EvidenceSearch(HistoryEngine):
         )
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
 
-    def known_importance(self) -> Array | None:
-        """The probability that each variable matters, where tests could tell."""
+    def importance(self) -> Array:
+        """The probability that each variable matters; the relevance in a model where no tests could tell."""
         untested = isinstance(self.phase, Design | OptimiseAll)
-        return None if untested else self.evidence.probability.copy()
+        return super().importance() if untested else self.evidence.probability.copy()
 
     def describe(self) -> str:
         return self.phase.describe(self)

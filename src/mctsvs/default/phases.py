@@ -122,7 +122,7 @@ class Design(Phase):
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
-            return search.spread(), self
+            return search.design(), self
         return Nudge(self.probe).next(search, waiting)
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
@@ -163,7 +163,7 @@ class Probe(Phase):
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         size = search.count.next_size
         if len(self.fresh) == 0:
-            return search.spread(), self._decide(search)
+            return search.design(), self._decide(search)
         return search.change(self.fresh[:size], Kind.PROBE), Probe(self.fresh[size:])
 
     def describe(self, search: EvidenceSearch) -> str:
@@ -254,7 +254,7 @@ class OptimiseAll(Phase):
         elsewhere = max(0, search.evaluated - search.proposed)  # points of earlier runs and other workers
         few = search.first_points.used + elsewhere < const.DESIGN_OF_ALL
         if few and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
-            return search.spread(), self  # probes around one point tell a model of all variables little
+            return search.design(), self  # probes around one point tell a model of all variables little
         return search.step_in_all(waiting), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:

@@ -82,7 +82,7 @@ class SubspaceEngine(HistoryEngine):
             self.design = []
         if self.design:
             variables, n = self.design.pop(0)
-            return [self.proposal(x, variables, purpose="first points") for x in self._design(n)]
+            return [self.proposal(x, variables, purpose="first points") for x in self.spread(self._design(n))]
         if self.left == 0 or self.current is None:
             self.current = self.selector.next(self.history, self.owner, self.rng)
             self.left = self.options.burst or self.options.samples

@@ -27,7 +27,7 @@ from mctsvs.common import Array, Indices, InputError, check_seed
 from mctsvs.distinct import KnownPoints
 from mctsvs.engine import Engine, Observation, Pending, Proposal
 from mctsvs.history import ELSEWHERE
-from mctsvs.space import Space
+from mctsvs.space import Region, Space
 
 try:
     import optuna
@@ -205,7 +205,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         if follower is None or not same:
             space, seed = Space.of(search_space), int(self._rng.integers(2**63))
             engine = methods.make(self._method, space.offsets, np.random.default_rng(seed), **self._options)
-            points = KnownPoints(space, seed)
+            points = KnownPoints(Region(space), seed)
             follower = self._follower = _Follower(study._study_id, dict(search_space), engine, points)
         return follower
 

@@ -20,6 +20,7 @@ import numpy as np
 from mctsvs.common import Array, Indices
 from mctsvs.optimizer import DIRECTIONS, Optimizer
 from mctsvs.space import Space
+from mctsvs.space.constraints import given_again
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, clear_errors, damaged
 from mctsvs.study.formats import Event
@@ -27,7 +28,7 @@ from mctsvs.study.journal import Journal
 from mctsvs.trial import NOTHING, Details, Trial
 
 WITHOUT_POINT = Event._fields.index("variables")
-SOURCES = ("proposed", "enqueued", "default")
+SOURCES = ("proposed", "enqueued")
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
 
 
@@ -101,6 +102,8 @@ def read(journal: Journal, *, memory: bool = True) -> Contents:
 def checked_identity(identity: Any) -> dict[str, Any]:
     """What a study is, if it is of the form that `Study` writes; ValueError otherwise."""
     kinds = {"space": dict, "direction": str, "method": str, "options": dict, "seed": int}
+    if isinstance(identity, dict) and "constraints" in identity:
+        kinds["constraints"] = list
     if not (isinstance(identity, dict) and {name: type(value) for name, value in identity.items()} == kinds):
         raise ValueError("not an identity")
     if identity["direction"] not in DIRECTIONS or identity["seed"] < 0:
@@ -168,14 +171,18 @@ def _check(event: Event, trials: list[Trial], space: Space) -> None:
         raise ValueError("a value that is none")
 
 
-def optimizer(contents: Contents) -> Optimizer:
-    """The optimizer that wrote these contents, as it was after the last event; it takes over the trials."""
+def optimizer(contents: Contents, constraints: Any = None) -> Optimizer:
+    """The optimizer that wrote these contents, as it was after the last event; it takes over the trials.
+
+    `constraints` are needed where functions are among them.
+    """
     identity = contents.identity
     opt = Optimizer(
         contents.space,
         direction=identity["direction"],
         method=identity["method"],
         seed=identity["seed"],
+        constraints=given_again(identity.get("constraints", []), constraints),
         **identity["options"],
     )
     enqueued = iter(contents.enqueued)

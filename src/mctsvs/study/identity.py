@@ -12,7 +12,7 @@ from typing import Any
 from mctsvs import plugins
 from mctsvs.common import InputError
 from mctsvs.optimizer import Optimizer
-from mctsvs.space import Space
+from mctsvs.space import Space, constraints
 from mctsvs.study import codec
 from mctsvs.study.errors import StudyError
 from mctsvs.study.journal import Journal
@@ -58,6 +58,7 @@ def _opened(ledger: Ledger, given: Mapping[str, Any], options: Mapping[str, Any]
                 f"the study {str(ledger.path)!r} is another one: {'; '.join(found)} (give what it was begun with, or "
                 f"another file)"
             )
+        ledger.constraints = given.get("constraints")
         ledger.named = "method" in given or not plugins.is_spec(contents.identity["method"])
         if ledger.lock is not None:
             _ = ledger.optimizer  # now, so that what is wrong with it is said now
@@ -75,6 +76,7 @@ def _create(path: Path, given: Mapping[str, Any], options: Mapping[str, Any]) ->
         "method": opt.method,
         "options": opt.options,
         "seed": opt.seed,
+        **({"constraints": constraints.stored(opt.region.constraints)} if opt.region.constrained else {}),
     }
     try:
         Journal.create(path, {"identity": identity})
@@ -98,6 +100,9 @@ def differences(
             found.append(f"its option {name} has the default, not {short(value)}")
         elif stored[name] != value:
             found.append(f"its option {name} is {short(stored[name])}, not {short(value)}")
+    known = identity.get("constraints", [])
+    if "constraints" in given and (now := constraints.stored(constraints.listed(given["constraints"]))) != known:
+        found.append(f"its constraints are {short(known)}, not {short(now)}" if known else "it has no constraints")
     if "space" in given and given["space"] != space:
         found.append(_space(space, given["space"]))
     return found

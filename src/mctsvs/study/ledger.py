@@ -42,6 +42,7 @@ class Ledger:
             self.journal.close()
             raise
         self.named = True  # a method from a file is imported only if the caller names that file
+        self.constraints: Any = None  # as the caller gives them: functions are not stored
         self._optimizer: Optimizer | None = None
         self._stale = False  # the optimizer may have done what the journal does not have
         self._ended = ""  # why it cannot be changed any longer
@@ -84,13 +85,13 @@ class Ledger:
                 f"because a study says so: name it with method="
             )
         try:
-            return optimizer(current)
+            return optimizer(current, self.constraints)
         except InputError:  # such as a library that is not installed here
             raise
         except Exception:  # another version of the method remembers other things; what happened is the same
             self._contents = read(self.journal, memory=False)
         try:
-            return optimizer(self._contents)
+            return optimizer(self._contents, self.constraints)
         except InputError:
             raise
         except Exception as error:

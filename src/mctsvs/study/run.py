@@ -9,13 +9,11 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mctsvs.common import InputError, check_count
 from mctsvs.distinct import SpaceExhausted
-from mctsvs.optimizer import Optimizer
-from mctsvs.progress import Follower
 from mctsvs.study.crews import Crew, Here, hire
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
@@ -28,9 +26,6 @@ NEGLIGIBLE = 0.01  # of an evaluation's time: less thinking than this, and no po
 
 class Kept(Protocol):
     """What the loop needs of a study."""
-
-    @property
-    def optimizer(self) -> Optimizer: ...
 
     @property
     def trials(self) -> list[Trial]: ...
@@ -83,7 +78,6 @@ class RunOptions:
     timeout: float | None = None
     max_failures: int = 30
     callback: Callable[[Any, Trial], object] | None = None
-    follower: Follower = field(default_factory=Follower)
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
@@ -115,9 +109,7 @@ def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> None:
     flights = Flights(study, crew, options.timeout if crew.untimed else None)
     try:
         study.plan(options.budget)
-        with options.follower as follower:
-            follower.begin(study.optimizer, options.budget, study.evaluated)
-            Run(study, options, flights).go()
+        Run(study, options, flights).go()
     except StopIteration:
         pass
     finally:
@@ -197,7 +189,6 @@ class Run:
         value, message, _, constraints = evaluation
         study.tell(trial, value, message, constraints=constraints)
         self.left -= 1
-        self.options.follower.told(study.trials[trial.number])
         nothing = math.isnan(value) and study.trials[trial.number].constraints is None
         self.failures = self.failures + 1 if nothing else 0
         if options.callback is not None and options.callback(study, study.trials[trial.number]) is True:

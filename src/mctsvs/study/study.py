@@ -10,9 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.common import InputError, check_bool, check_count
+from mctsvs.common import InputError, check_count
 from mctsvs.optimizer import Optimizer
-from mctsvs.progress import Follower, somebody
 from mctsvs.space import Space
 from mctsvs.study import points
 from mctsvs.study.errors import StudyError
@@ -48,7 +47,8 @@ class Study:
     everything from the file; what is given must be what the file says.
 
     path        one file, on a disk of this machine; one process at a time writes to it, from any of its threads
-    space, direction, method, seed, options     as for `mctsvs.Optimizer`
+    space, direction, method, seed, constraints, options    as for `mctsvs.Optimizer`; functions among the constraints
+                are not stored, and are given again when the study is opened again
     readonly    only look: always possible, also while another process writes
     """
 
@@ -60,6 +60,7 @@ class Study:
         direction: str | AsStored = AS_STORED,
         method: str | AsStored = AS_STORED,
         seed: int | AsStored | None = AS_STORED,
+        constraints: Any = None,
         readonly: bool = False,
         **options: Any,
     ) -> None:
@@ -68,6 +69,8 @@ class Study:
         given = {name: value for name, value in given.items() if value is not AS_STORED}
         if space is not None:
             given["space"] = Space.of(space)
+        if constraints is not None:
+            given["constraints"] = constraints
         self._ledger = open_ledger(self.path, given, options, readonly=readonly)
 
     # what is in it
@@ -233,6 +236,11 @@ class Study:
         rows = points.rows(source, self.space, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
+        for i, (unit, *_) in enumerate(rows, 1):
+            try:
+                self.optimizer.region.check(unit)
+            except InputError as error:
+                raise InputError(f"evaluation {i} of the source: {error}") from None
         self._ledger.insert(rows)
         return len(rows)
 
@@ -247,7 +255,6 @@ class Study:
         timeout: float | None = None,
         max_failures: int = 30,
         callback: Callable[[Study, Trial], object] | None = None,
-        progress: bool | Follower = False,
     ) -> Trial:
         """Evaluate f until the study has `budget` evaluations, those of earlier calls included; the best trial.
 
@@ -264,16 +271,11 @@ class Study:
                       is no longer waited for.
         max_failures  so many failures in a row end the run with an error
         callback      called as callback(study, trial) after each evaluation; True, or StopIteration, ends the run
-        progress      show how far the run is, as `minimize` does; the standard `logging` is told under "mctsvs" anyway
 
         Ctrl-C ends the run at once and says how far it came: everything told is stored, and the same call goes on.
         """
         self._ledger.check_writable()
-        if isinstance(progress, Follower):
-            follower = progress
-        else:
-            follower = Follower(somebody() if check_bool("progress", progress) else None)
-        options = RunOptions(budget, executor, workers, asynchronous, timeout, max_failures, callback, follower)
+        options = RunOptions(budget, executor, workers, asynchronous, timeout, max_failures, callback)
         try:
             run(self, f, options)
         except KeyboardInterrupt:

@@ -1,0 +1,186 @@
+"""Constraints that are known before a point is evaluated: what a user may write, and what becomes of it.
+
+A text such as "x1 + 2*x2 <= 100" and a `scipy.optimize.LinearConstraint` become rows a x <= b over the vector of
+natural units; a function of the point and a `scipy.optimize.NonlinearConstraint` stay what they are, tests that a
+point passes or does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+
+from mctsvs.common import Array, InputError
+from mctsvs.space.formula import parse
+from mctsvs.space.space import Space
+from mctsvs.space.variables import Categorical
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """coefficients x <= limit, of the vector in natural units."""
+
+    name: str
+    coefficients: Array  # (V,)
+    limit: float
+    sign: float = 1.0  # -1 where it was written with >=
+
+    def complaint(self, x: Array) -> str:
+        """What is wrong with x (V,) in words."""
+        value, relation = self.sign * float(self.coefficients @ x), "<=" if self.sign > 0 else ">="
+        return f"{self.name} does not hold: {value:.9g} is not {relation} {self.sign * self.limit:.9g}"
+
+
+@dataclass(frozen=True)
+class Test:
+    """A function that says whether a point is allowed; it gets what the objective gets, or the vector."""
+
+    name: str
+    function: Callable[[Any], Any]
+    low: Any = None  # limits of its value, where it has one
+    high: Any = None
+
+    def holds(self, space: Space, u: Array) -> bool:
+        if self.low is None:
+            return bool(self.function(space.params(u) if space.named else space.decode(u)))
+        value = np.asarray(self.function(space.decode(u)), dtype=np.float64)
+        return bool(np.all((value >= self.low) & (value <= self.high)))
+
+    def excess(self, space: Space, u: Array) -> float:
+        """0 where it holds; else 1 and, where it has a value, how far that is beyond its limits."""
+        if self.holds(space, u):
+            return 0.0
+        if self.low is None:
+            return 1.0
+        value = np.asarray(self.function(space.decode(u)), dtype=np.float64)
+        beyond = float(np.nan_to_num(np.maximum(self.low - value, value - self.high), nan=np.inf).max())
+        return 1.0 + beyond
+
+    def complaint(self, space: Space, u: Array) -> str:
+        if self.low is None:
+            return f"{self.name} does not hold"
+        return f"{self.name} does not hold: {self.function(space.decode(u))} is not from {self.low} to {self.high}"
+
+
+def listed(given: Any) -> list[Any]:
+    """The constraints, where one alone may be given without a list."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
+    """The rows and the tests that they stand for."""
+    rows: list[Row] = []
+    tests: list[Test] = []
+    for i, item in enumerate(given, 1):
+        kind = type(item).__name__  # scipy's optimisers take long to import
+        if isinstance(item, str):
+            rows += _stated(item, space)
+        elif kind == "LinearConstraint":
+            rows += _tabled(item, space, f"constraint {i}")
+        elif kind == "NonlinearConstraint":
+            low, high = np.asarray(item.lb, np.float64), np.asarray(item.ub, np.float64)
+            if np.any(low >= high):
+                raise InputError(f"constraint {i} has limits {item.lb} and {item.ub}: the lower must be smaller")
+            tests.append(Test(f"constraint {i} ({_name(item.fun)})", item.fun, low, high))
+        elif callable(item):
+            tests.append(Test(f"constraint {i} ({_name(item)})", item))
+        else:
+            raise InputError(
+                f"constraint {i} is {item!r:.60}: give a text such as 'x1 + 2*x2 <= 100', a function of the point, "
+                f"or scipy's LinearConstraint or NonlinearConstraint"
+            )
+    for row in rows:
+        _check_numeric(row, space)
+    return rows, tests
+
+
+def stored(given: Sequence[Any]) -> list[Any]:
+    """As plain data; of functions, only what they are called."""
+    plain: list[Any] = []
+    for item in given:
+        kind = type(item).__name__
+        if isinstance(item, str):
+            plain.append(item)
+        elif kind == "LinearConstraint":
+            plain.append({name: _dense(getattr(item, name)).tolist() for name in ("A", "lb", "ub")})
+        else:
+            plain.append({"function": _name(item.fun if kind == "NonlinearConstraint" else item)})
+    return plain
+
+
+def given_again(plain: Sequence[Any], given: Any) -> list[Any]:
+    """The constraints stored as `plain`: those given, if they are the same, which they must be where functions are."""
+    if given is not None:
+        if (now := stored(listed(given))) != list(plain):
+            raise InputError(f"the constraints are others: {short(list(plain))} were stored, not {short(now)}")
+        return listed(given)
+    for item in plain:
+        if isinstance(item, dict) and "function" in item:
+            raise InputError(
+                f"the function {item['function']!r} is among the constraints, and functions are not stored: give all "
+                f"of them again with constraints="
+            )
+    return [item if isinstance(item, str) else _Linear(**item) for item in plain]
+
+
+class _Linear:
+    """A `scipy.optimize.LinearConstraint` without scipy."""
+
+    def __init__(self, A: Any, lb: Any, ub: Any) -> None:
+        self.A, self.lb, self.ub = A, lb, ub
+
+
+_Linear.__name__ = "LinearConstraint"
+
+
+def _stated(text: str, space: Space) -> list[Row]:
+    rows = []
+    for condition in parse(text, space.names):
+        a = np.zeros(len(space))
+        a[list(condition.terms)] = list(condition.terms.values())
+        rows.append(Row(repr(text), a, condition.limit, condition.sign))
+    return rows
+
+
+def _tabled(item: Any, space: Space, name: str) -> list[Row]:
+    table = np.atleast_2d(_dense(item.A))
+    if table.ndim != 2 or table.shape[1] != len(space) or not np.isfinite(table).all():
+        raise InputError(f"{name} has a matrix of shape {table.shape}: it must be finite, a column for each variable")
+    low, high = (np.broadcast_to(np.asarray(limit, np.float64), len(table)) for limit in (item.lb, item.ub))
+    rows = []
+    for i, a in enumerate(table):
+        if low[i] >= high[i]:
+            raise InputError(
+                f"row {i} of {name} has limits {low[i]:g} and {high[i]:g}: the lower must be smaller; an equality "
+                f"leaves no room for points, solve it for one variable and leave that out of the space"
+            )
+        if not a.any():
+            raise InputError(f"row {i} of {name} has no variable in it: leave it out")
+        if high[i] < np.inf:
+            rows.append(Row(f"row {i} of {name}", a, float(high[i])))
+        if low[i] > -np.inf:
+            rows.append(Row(f"row {i} of {name}", -a, -float(low[i]), -1.0))
+    return rows
+
+
+def _dense(values: Any) -> Array:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+
+
+def _check_numeric(row: Row, space: Space) -> None:
+    for v in np.flatnonzero(row.coefficients):
+        if isinstance(space.variables[int(v)], Categorical):
+            raise InputError(
+                f"{row.name} has the category {space.names[int(v)]!r} in it, which is no number: give a function of "
+                f"the point instead"
+            )
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
