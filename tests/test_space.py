@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mctsvs.common import Array, InputError
-from mctsvs.space import Categorical, Float, Integer, Space, Variable
+from mctsvs.space import Boolean, Categorical, Float, Integer, Ordinal, Space, Variable
 
 
 @st.composite
@@ -42,7 +42,10 @@ def integers(draw: st.DrawFn) -> Integer:
 
 scalars = st.none() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=3)
 choices = st.lists(scalars | st.tuples(scalars, scalars), min_size=1, max_size=5, unique=True)
-variables = st.one_of(floats(), integers(), choices.map(Categorical))
+numbers = st.lists(st.integers(-9, 9) | st.floats(-1e9, 1e9), min_size=1, max_size=5, unique_by=float)
+variables = st.one_of(
+    floats(), integers(), choices.map(Categorical), choices.map(Ordinal), numbers.map(Ordinal), st.just(Boolean())
+)
 spaces = st.one_of(
     st.dictionaries(st.text(max_size=4), variables, min_size=1, max_size=8),
     st.lists(variables, min_size=1, max_size=8),
@@ -78,8 +81,9 @@ def test_decoded_values_belong_to_their_variable(space: Space, data: st.DataObje
     x = space.decode(u)
     assert x.shape == (3, len(space))
     for v, variable in enumerate(space.variables):
-        if isinstance(variable, Categorical):
-            assert set(x[:, v]) <= set(range(len(variable.choices)))
+        if not isinstance(variable, Float | Integer):
+            numbers = variable.numbers if isinstance(variable, Ordinal) else []
+            assert set(x[:, v]) <= set(numbers or range(len(variable.labels)))
             continue
         assert x[:, v].min() >= variable.low
         assert x[:, v].max() <= variable.high
@@ -119,8 +123,8 @@ def test_params_round_trip(space: Space, data: st.DataObject) -> None:
     params = space.params(u)
     assert list(params) == list(space.names)
     for variable, value in zip(space.variables, params.values(), strict=True):
-        if isinstance(variable, Categorical):
-            assert any(value is choice for choice in variable.choices)
+        if variable.labels is not None:
+            assert any(value is label for label in variable.labels)
         else:
             assert type(value) is (int if isinstance(variable, Integer) else float)
     assert_same_values(space, space.decode(space.encode_params(params)), space.decode(u))

@@ -13,18 +13,21 @@ if TYPE_CHECKING:
     from mctsvs.common import InputError
     from mctsvs.optimizer import Optimizer
     from mctsvs.result import Result, maximize, minimize
-    from mctsvs.space import Categorical, Float, Integer, Space
+    from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
     from mctsvs.study import Study, StudyError
     from mctsvs.trial import Trial
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "Boolean",
     "Categorical",
+    "Fixed",
     "Float",
     "InputError",
     "Integer",
     "Optimizer",
+    "Ordinal",
     "Result",
     "Space",
     "Study",
@@ -39,7 +42,7 @@ _HOMES = {
     "mctsvs.common": ("InputError",),
     "mctsvs.optimizer": ("Optimizer",),
     "mctsvs.result": ("Result", "maximize", "minimize"),
-    "mctsvs.space": ("Categorical", "Float", "Integer", "Space"),
+    "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
     "mctsvs.study": ("Study", "StudyError"),
     "mctsvs.trial": ("Trial",),
 }

@@ -12,8 +12,10 @@ import numpy as np
 
 from mctsvs.common import Array, Indices, InputError
 from mctsvs.space import Region
+from mctsvs.space.scales import Mask
 
 TRIES = 4  # of each reach, before the next
+MOST_TRIES = 4096  # of random points, where they cannot be counted
 REACHES = (1, 2, 4, 8)  # variables changed at once, and steps of their grid
 MOST_COUNTED = 1e6  # points of a space that are counted to find those left
 STEP = 0.02  # of a continuous variable, in widths of its range
@@ -62,15 +64,20 @@ class KnownPoints:
                     point = self.region.repair(point, towards=unit, moved=among)
                 if point not in self:
                     return point
-        for _ in range(TRIES):
+        for _ in range(TRIES if self.left < np.inf else MOST_TRIES):
             point = self.region.spread(rng.random(len(unit)))
             if point not in self:
                 return point
-        return self._counted(rng)
+        if self.left < np.inf:
+            return self._counted(rng)
+        raise SpaceExhausted(f"{MOST_TRIES} random points of the space have all been asked for: hardly any can be left")
 
     def _beside(self, unit: Array, among: Indices, reach: int, rng: np.random.Generator) -> Array:
         """A point that differs in at most `reach` of these variables, by at most so many steps each."""
         space = self.space
+        if space.conditional:
+            there = np.flatnonzero(space.active(unit))
+            among = np.intersect1d(among, there) if np.isin(among, there).any() else there
         changed = rng.choice(among, min(reach, len(among)), replace=False)
         x, point = space.decode(unit), unit.copy()
         continuous = changed[np.isinf(space.sizes[changed])]
@@ -80,15 +87,22 @@ class KnownPoints:
             x[v] = space.other_value(int(v), x[v], reach, rng)
             coordinates = slice(space.offsets[v], space.offsets[v + 1])
             point[coordinates] = space.encode(x)[coordinates]
-        return point
+        return self._with_new(space.snap(point), space.active(unit), rng) if space.conditional else point
+
+    def _with_new(self, point: Array, there: Mask, rng: np.random.Generator) -> Array:
+        """The point with random values of variables that are not there so far: their standard may be known."""
+        new = (self.space.active(point) & ~there)[self.space.owner]
+        point[new] = rng.random(int(new.sum()))
+        return self.space.snap(point)
 
     def _counted(self, rng: np.random.Generator) -> Array:
         """A point found by counting them all, which is done once."""
         if self._rest is None:
-            if self.space.size > MOST_COUNTED:
+            if self.region.constrained and self.space.size > MOST_COUNTED:
                 raise SpaceExhausted("no further point that satisfies the constraints can be found")
-            every = itertools.product(*(self.space.values(v) for v in range(len(self.space))))
-            points = self.space.encode(np.array(list(every)))
+            every = self.space.every()
+            assert every is not None
+            points = self.space.encode(every)
             left = [point for point in points[self.region.feasible(points)] if point not in self]
             self._rest = [left[i] for i in rng.permutation(len(left))]
         while self._rest:

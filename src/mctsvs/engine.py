@@ -177,10 +177,17 @@ class HistoryEngine(Saved):
             self.history.add(observation.x, observation.y, observation.ticket, **observation.more)
 
     def importance(self) -> Array:
+        known = self.known_importance()
+        if known is not None:
+            return known
         from mctsvs.gp.relevance import relevance  # linear algebra that not every method needs
 
         by_coordinate = relevance(self.history.X, self.history.y)
         return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
+
+    def known_importance(self) -> Array | None:
+        """The same where the method keeps it anyway, from tests; None where only a model of all variables can tell."""
+        return None
 
     def describe(self) -> str:
         """What the method is doing: a few words, and behind a colon how far it has come; may be left out.

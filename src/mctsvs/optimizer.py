@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from reprlib import repr as short
 from typing import Any
 
@@ -36,7 +37,7 @@ class Optimizer:
     ...     opt.tell(trial, f(trial.x))
     >>> opt.best.x, opt.best.value, opt.importance()
 
-    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, Categorical (see `mctsvs.Space`)
+    space       a list of (low, high) pairs, or a dict of name -> Float, Integer, ... (see `mctsvs.Space`)
     direction   "minimize" or "maximize"
     method      a name from `mctsvs methods`; further keyword arguments are that method's options
     seed        a whole number: the same seed gives the same points in any process. None draws one.
@@ -92,6 +93,8 @@ class Optimizer:
             before = time.perf_counter()
             while self.queue and len(asked) < n:
                 asked.append(self._new(self.queue.popleft(), self._everything, source="enqueued"))
+            if len(asked) < n and self._start is not None and self._start not in self._known:
+                asked.append(self._new(self._start.copy(), self._everything, source="default"))
             if len(asked) < n:
                 wanted = self._known.room(n - len(asked)) if not asked else int(min(n - len(asked), self._known.left))
                 pending = Pending.of(self.pending, self.space.n_coordinates)
@@ -108,6 +111,12 @@ class Optimizer:
             for trial in asked:
                 trial.times.asked, trial.times.thinking = now, thinking
         return asked
+
+    @cached_property
+    def _start(self) -> Array | None:
+        """The point of the variables' defaults, asked for before the method's own."""
+        start = self.space.start
+        return None if start is None else self.region.repair(start)
 
     def _inside(self, proposal: Proposal) -> Array:
         """The point proposed, or one near it that satisfies the known constraints; moved as it was, if possible."""
@@ -255,9 +264,18 @@ class Optimizer:
         """
         with self._lock, one_blas_thread():
             score = self._engine.importance()
-        order = np.argsort(-score, kind="stable")
+        return self._by_name(score)
+
+    def known_importance(self) -> dict[str, float] | None:
+        """The same where the method keeps it anyway; None where a model of all variables would have to be fitted."""
+        known = getattr(self._engine, "known_importance", None)
+        with self._lock:
+            score = None if known is None else known()
+        return None if score is None else self._by_name(score)
+
+    def _by_name(self, score: Array) -> dict[str, float]:
         names = self.space.names
-        return {names[i]: float(score[i]) for i in order}
+        return {names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
 
     def describe(self) -> str:
         """What the method is doing, in words: "testing groups: 6 found, 210 rejected, 84 open"; "" if it cannot say."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mctsvs import methods
-from mctsvs.common import InputError, check_count, listed
+from mctsvs.common import InputError, check_bool, check_count, listed
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.optimizer import Optimizer
+from mctsvs.progress import Follower, somebody
 from mctsvs.trial import Trial, split
 
 Objective = Callable[[Any], Any]
@@ -78,6 +79,7 @@ def minimize(
     method: str = methods.DEFAULT,
     callback: Callback | None = None,
     max_failures: int = 30,
+    progress: bool = False,
     **options: Any,
 ) -> Result:
     """Minimise f with exactly `budget` evaluations.
@@ -89,6 +91,8 @@ def minimize(
     callback      called as callback(optimizer, trial) after each evaluation; raising StopIteration, or returning True,
                   ends the run
     max_failures  so many failures in a row end the run, as in `Study.optimize`
+    progress      show how far the run is: on a terminal, or as a line below a notebook's cell; in a pipe, nothing.
+                  The standard `logging` is told under "mctsvs", with or without it
 
     Ctrl-C and too many failures give the result so far (`success`, `status`, `message`). An exception in f is raised
     with the result so far as its attribute `result`; so is an error if no evaluation succeeded at all.
@@ -97,7 +101,7 @@ def minimize(
     >>> result.x, result.fun, result.importance
     """
     opt = _optimizer(space, "minimize", budget, seed=seed, method=method, **options)
-    return _run(opt, f, callback, max_failures)
+    return _run(opt, f, callback, max_failures, progress)
 
 
 def maximize(
@@ -109,11 +113,12 @@ def maximize(
     method: str = methods.DEFAULT,
     callback: Callback | None = None,
     max_failures: int = 30,
+    progress: bool = False,
     **options: Any,
 ) -> Result:
     """Maximise f with exactly `budget` evaluations; see `minimize`."""
     opt = _optimizer(space, "maximize", budget, seed=seed, method=method, **options)
-    return _run(opt, f, callback, max_failures)
+    return _run(opt, f, callback, max_failures, progress)
 
 
 ELSEWHERE = {  # what other libraries call it, or where it is
@@ -138,24 +143,28 @@ def _optimizer(space: Any, direction: str, budget: int, **options: Any) -> Optim
     return Optimizer(space, direction=direction, budget=budget, **options)
 
 
-def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: int) -> Result:
+def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: int, progress: bool) -> Result:
     if not callable(f):
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
     check_count("max_failures", max_failures)
+    view = somebody() if check_bool("progress", progress) else None
     status, failures = Status.DONE, 0
     assert opt.budget is not None
     try:
-        for _ in range(opt.budget):
-            (trial,) = opt.ask()
-            value, constraints = split(f(trial.argument))
-            opt.tell(trial, value, constraints=constraints)
-            failures = failures + 1 if trial.failed and trial.constraints is None else 0
-            if callback is not None and _stops(callback, opt, trial):
-                status = Status.STOPPED
-                break
-            if failures == max_failures:
-                status = Status.FAILING
-                break
+        with Follower(view) as follower:
+            follower.begin(opt, opt.budget)
+            for _ in range(opt.budget):
+                (trial,) = opt.ask()
+                value, constraints = split(f(trial.argument))
+                opt.tell(trial, value, constraints=constraints)
+                follower.told(trial)
+                failures = failures + 1 if trial.failed and trial.constraints is None else 0
+                if callback is not None and _stops(callback, opt, trial):
+                    status = Status.STOPPED
+                    break
+                if failures == max_failures:
+                    status = Status.FAILING
+                    break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     except SpaceExhausted:

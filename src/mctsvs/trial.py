@@ -76,11 +76,11 @@ class Trial:
 
     number      0, 1, 2, ... in the order they were asked for
     x           the point as a vector, one entry per variable (a category as its index)
-    params      the same as a dict: name -> float, int or category
+    params      the same as a dict: name -> float, int or category, of the variables that exist there
     variables   positions of the variables the method moved to make this point
     value       None until told; NaN if the evaluation failed
     iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
-    source      "proposed" by the method, "enqueued" by the user, or "imported" with its value
+    source      "proposed" by the method, "enqueued" by the user, "imported" with its value, or the "default"
     message     why the evaluation failed, where that is known
     ticket      number of the method's proposal; -1 for a point that is not the method's
     purpose     what the method wants to learn from it, in words; empty where the method does not say

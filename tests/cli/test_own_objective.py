@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def mctsvs_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mctsvs", "run", *arguments]
+    command = [sys.executable, "-m", "mctsvs", "run", "--quiet", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
@@ -115,7 +115,9 @@ def test_a_stopped_run_gives_the_best_so_far(folder: Path, number: signal.Signal
         "        time.sleep(60)\n"
         "    return p['a']\n"
     )
-    command = [*(sys.executable, "-m", "mctsvs", "run", "slow.py:f", "--space", "space.toml", "--json", "r.json")]
+    command = [
+        *(sys.executable, "-m", "mctsvs", "run", "slow.py:f", "--space", "space.toml", "--json", "r.json", "--quiet")
+    ]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "fourth\n"

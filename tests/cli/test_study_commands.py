@@ -19,7 +19,7 @@ from mctsvs.problems import data
 
 
 def arguments(path: Path, *more: str) -> list[str]:
-    return ["run", "Hartmann6_20", "--method", "mcts-vs-rs", "--seed", "5", "--study", str(path), *more]
+    return ["run", "Hartmann6_20", "--method", "mcts-vs-rs", "--seed", "5", "--study", str(path), "--quiet", *more]
 
 
 def trials(path: Path) -> list[tuple[int, bytes, float | None]]:

@@ -11,7 +11,6 @@ import pytest
 from mctsvs import Categorical, Study
 from mctsvs.cli import main, summary
 from mctsvs.cli.commands import parser
-from mctsvs.cli.progress import bar
 
 NASTY = "\x1b[2Jgone\r\x9b31m"
 OBJECTIVE = """
@@ -75,7 +74,7 @@ def test_a_method_in_other_letters_or_without_its_family(
 
 
 def test_too_many_failures_end_a_run_without_a_study(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["--space", "space.toml", "--budget", "100", "--max-failures", "5", "--json", "run.json"]
+    common = ["--space", "space.toml", "--budget", "100", "--max-failures", "5", "--json", "run.json", "--quiet"]
     assert main(["run", "own.py:tired", *common]) == 2, "as in a study: something was found, and something is wrong"
     printed = capsys.readouterr()
     assert "evaluations     11, 5 of them failed" in printed.out
@@ -88,7 +87,7 @@ def test_too_many_failures_end_a_run_without_a_study(own: Path, capsys: pytest.C
 
 
 def test_a_run_ends_where_its_space_does(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "own.py:whole", "--space", "whole.toml", "--budget", "20"]) == 0
+    assert main(["run", "own.py:whole", "--space", "whole.toml", "--budget", "20", "--quiet"]) == 0
     printed = capsys.readouterr()
     assert "best value      0\nevaluations     5\n" in printed.out
     assert printed.err.startswith("mctsvs: all 5 points of the space have been asked for")
@@ -114,19 +113,6 @@ def test_the_record_has_the_importance_of_every_variable(tmp_path: Path) -> None
     file = tmp_path / "run.json"
     assert main(["run", "Levy10_60", "--method", "random", "--budget", "5", "--json", str(file)]) == 0
     assert len(json.loads(file.read_text())["importance"]) == 60
-
-
-def test_the_bar_never_says_nan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # taken for a terminal
-    monkeypatch.setenv("COLUMNS", "150")
-    with bar(f"bo on {NASTY}", 3) as advance:
-        assert advance is not None
-        advance(float("nan"))
-        advance(2.5)
-    shown = capsys.readouterr().err
-    assert "nan" not in shown
-    assert "best 2.5" in shown
-    assert NASTY not in shown
 
 
 def test_nothing_of_a_file_moves_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,21 @@ def test_a_group_is_many_arguments_or_one_with_commas() -> None:
     assert Command.parse("echo {n} {x:.1f}", GROUP).arguments(np.array([2, 0, 0, 1]))[2:] == ["0.0", "0.0", "1.0"]
 
 
+def test_what_does_not_exist_is_left_out() -> None:
+    file = space("""
+on = { type = "boolean" }
+seed = { value = 3 }
+a = { low = 0, high = 1, when = { on = true } }
+x = { count = 2, low = 0, high = 1, when = { on = true } }
+n = { values = [16, 32] }
+""")
+    made = Command.parse("echo --on {on} --a {a} -x {x} --both={a},{n} --n {n} --seed={seed}", file)
+    assert made.arguments(np.array([1, 0.5, 0.25, 0.75, 32])) == [
+        "echo", "--on", "true", "--a", "0.5", "-x", "0.25", "0.75", "--both=0.5,32", "--n", "32", "--seed=3",
+    ]  # fmt: skip
+    assert made.arguments(np.array([0, 0.5, 0.25, 0.75, 16])) == ["echo", "--on", "false", "--n", "16", "--seed=3"]
+
+
 @pytest.mark.parametrize("choice", [0, 1, 2])
 def test_no_value_becomes_a_command_or_a_further_argument(choice: int) -> None:
     code = "import sys; print(sys.argv[2:]); print(len(sys.argv), sys.argv[1])"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs import Categorical, Float, InputError, Integer, Space
+from mctsvs import Boolean, Categorical, Fixed, Float, InputError, Integer, Ordinal, Space
 from mctsvs.problems.space_file import SpaceFile, parse_space, read_space
 
 
@@ -59,6 +59,40 @@ def test_the_argument_of_a_function() -> None:
     assert type(argument["layers"]) is int
 
 
+CONDITIONS = """
+kind = { choices = ["relu", "tanh"], default = "tanh" }
+batch = { values = [16, 32, 64], default = 32 }
+shrink = { type = "boolean" }
+seed = { value = 3 }
+slope = { low = 0, high = 0.3, default = 0.1, when = { kind = ["relu"] } }
+depth = { type = "integer", low = 1, high = 4, when = { shrink = true, batch = [32, 64] } }
+[x]
+count = 2
+low = 0
+high = 1
+when = { kind = ["relu"] }
+"""
+
+
+def test_defaults_and_conditions() -> None:
+    file = space(CONDITIONS)
+    assert file.variables == {
+        "kind": Categorical(["relu", "tanh"], default="tanh"),
+        "batch": Ordinal([16, 32, 64], default=32),
+        "shrink": Boolean(),
+        "seed": Fixed(3),
+        "slope": Float(0.0, 0.3, default=0.1, when={"kind": ["relu"]}),
+        "depth": Integer(1, 4, when={"shrink": [True], "batch": [32, 64]}),
+        **{f"x{i}": Float(0.0, 1.0, when={"kind": ["relu"]}) for i in range(2)},
+    }
+    assert file.bounds.shape == (7, 2)
+    here = file.argument(np.array([0, 32, 1, 0.2, 3, 0.5, 1.0]))
+    assert np.array_equal(here.pop("x"), [0.5, 1.0])
+    assert here == {"kind": "relu", "batch": 32, "shrink": True, "seed": 3, "slope": 0.2, "depth": 3}
+    there = file.argument(np.array([1, 16, 1, 0.2, 3, 0.5, 1.0]))
+    assert there == {"kind": "tanh", "batch": 16, "shrink": True, "seed": 3}
+
+
 def test_one_group_alone_is_the_vector_itself() -> None:
     alone = space("[x]\ncount = 4\nlow = 0\nhigh = 1")
     assert np.array_equal(alone.argument(np.arange(4) / 4), np.arange(4) / 4)
@@ -86,6 +120,12 @@ def test_values_are_those_of_the_space(unit: list[float]) -> None:
         ("a = [1, 2, 3]", "must be a table"),
         ("a = { low = 2, high = 1 }", "'a': bounds .2.0, 1.0. are reversed"),
         ("a = { low = 0 }", "'a': high is missing"),
+        ("a = { type = 'ordinal' }", "'a': values is missing: an ordinal needs values in their order"),
+        ("a = { type = 'fixed', count = 2 }", "'a': value is missing"),
+        ("a = { type = 'boolean', default = 3 }", "'a': default 3 must be one of the values"),
+        ("a = { type = 'boolean', value = 3 }", "unknown key 'value'"),
+        ("a = { low = 0, high = 1, when = { b = 1 } }", "'a': when has 'b', which is not in the space"),
+        ("a = { low = 0, high = 1, when = 3 }", "'a': when=3 must be a dict"),
         ("a = { low = 0, hihg = 1 }", "unknown key 'hihg': did you mean 'high'"),
         ("a = { low = '0', high = 1 }", "low='0' cannot be used"),
         ("a = { low = 0, high = 1, log = true }", "do not fit log=True"),

@@ -16,7 +16,7 @@ import mctsvs
 from mctsvs import methods, problems
 from mctsvs.cli import lab, own, study, summary
 from mctsvs.cli.arguments import Parser, add_data, add_failures, add_variation, show, whole
-from mctsvs.cli.progress import bar
+from mctsvs.cli.progress import follower
 from mctsvs.common import InputError, check_count
 from mctsvs.lab.cases import literal
 from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
@@ -94,7 +94,7 @@ def _add_run(commands: Any) -> None:
     )
     command.add_argument("--json", type=Path, metavar="FILE", help="write everything about the run to this file")
     add_data(command)
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--quiet", action="store_true", help="no display of how far the run is")
     add_failures(command, default=30)
     add_variation(command, problem_seed=0, default="%(default)s")
     study.add_run_arguments(command)
@@ -165,7 +165,7 @@ def _run(
     check_count("max_failures", arguments.max_failures)
     label = f"{arguments.method} on {problem.name:.40}"
     try:
-        with bar(label, arguments.budget, quiet=arguments.quiet) as advance, study.polite_end():
+        with follower(label, quiet=arguments.quiet) as shown, study.polite_end():
             record = run(
                 problem,
                 arguments.method,
@@ -174,7 +174,7 @@ def _run(
                 options=options(arguments.set),
                 variation=variation,
                 faithful=arguments.paper,
-                progress=advance,
+                follower=shown,
                 max_failures=arguments.max_failures,
             )
     except Interrupted as stopped:

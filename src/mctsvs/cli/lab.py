@@ -29,6 +29,7 @@ from mctsvs.lab.runs import Runs, collect
 from mctsvs.lab.store import Job, Store
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems import data
+from mctsvs.progress.account import clock
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
 MOST_SEEDS = 100_000  # more are a slip of the finger
@@ -298,7 +299,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
             print(f"{entry.name}: skipped")
         else:
             written = ", ".join(path.name for path in outcome.files)
-            print(f"{entry.name}: {written} ({grid.clock(time.monotonic() - started)})", flush=True)
+            print(f"{entry.name}: {written} ({clock(time.monotonic() - started)})", flush=True)
     print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
     return max(report(failures), int(bool(asked)))

@@ -1,48 +1,28 @@
-"""How far a run or a grid of runs has come: a bar or a live display on a terminal, lines or nothing elsewhere."""
+"""How far a run or a grid of runs has come: a live display on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich import progress as rich_progress
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mctsvs.lab.grid import Listener, Progress, clock
+from mctsvs.lab.grid import Listener, Progress
 from mctsvs.lab.store import Job
+from mctsvs.progress import Follower, somebody
+from mctsvs.progress.account import clock
 from mctsvs.study.text import printable
 
 SHOWN = 12  # problems with their best value
 
 
-@contextmanager
-def bar(
-    label: str, total: int, *, completed: int = 0, best: float = math.nan, quiet: bool = False
-) -> Iterator[Callable[[float], object] | None]:
-    """Of one run; yields what is to be called with the best value after each evaluation, None where nobody looks."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    columns = (
-        rich_progress.TextColumn("{task.description}", markup=False),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("{task.fields[best]}"),
-        rich_progress.TimeRemainingColumn(),
-    )
-    with rich_progress.Progress(*columns, console=console, transient=True) as shown:
-        task = shown.add_task(printable(label), total=total, completed=completed, best=_best(best))
-        yield lambda best: shown.update(task, advance=1, best=_best(best))
-
-
-def _best(value: float) -> str:
-    return "no value yet" if math.isnan(value) else f"best {value:.5g}"
+def follower(label: str, *, quiet: bool = False) -> Follower:
+    """Of one run: a display on a terminal, lines elsewhere."""
+    return Follower(None if quiet else somebody(keep=False, lines=True), printable(label))
 
 
 @contextmanager

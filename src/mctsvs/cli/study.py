@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import math
 import os
 import shlex
 import signal
@@ -21,10 +20,10 @@ import numpy as np
 from mctsvs import problems
 from mctsvs.cli import summary
 from mctsvs.cli.arguments import add_data, add_failures, whole
-from mctsvs.cli.progress import bar
+from mctsvs.cli.progress import follower
 from mctsvs.common import InputError
 from mctsvs.problems import data
-from mctsvs.space import Categorical, Space
+from mctsvs.space import Space
 from mctsvs.study import Study, StudyError
 from mctsvs.study.run_note import NAME, RunNote
 from mctsvs.study.text import printable
@@ -49,7 +48,7 @@ def add_commands(commands: Any) -> None:
     _add_worker_arguments(command)
     add_failures(command, default=None)
     add_data(command)
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--quiet", action="store_true", help="no display of how far the run is")
     command.set_defaults(command=resume)
 
     command = commands.add_parser(
@@ -116,13 +115,9 @@ class Objective:
     seed: int
 
     def __call__(self, argument: Any) -> float:
-        x = self._vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
+        x = self.space.vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
         digest = hashlib.blake2b(x.tobytes(), digest_size=8).digest()
         return self.problem.evaluate(x, np.random.default_rng([self.seed, 1, int.from_bytes(digest, "little")]))
-
-    def _vector(self, params: Mapping[str, Any]) -> Any:
-        pairs = zip(self.space.variables, params.values(), strict=True)
-        return np.array([v.choices.index(p) if isinstance(v, Categorical) else float(p) for v, p in pairs])
 
 
 def run(
@@ -208,8 +203,7 @@ def _go(
 ) -> int:
     try:
         label = f"{study.method} on {problem.name:.40}"
-        shown = bar(label, arguments.budget, completed=study.evaluated, best=_best(study), quiet=arguments.quiet)
-        with polite_end(), _executor(arguments) as executor, shown as advance:
+        with polite_end(), _executor(arguments) as executor:
             study.optimize(
                 objective,
                 arguments.budget,
@@ -218,7 +212,7 @@ def _go(
                 asynchronous=arguments.asynchronous,
                 timeout=arguments.timeout,
                 max_failures=arguments.max_failures,
-                callback=None if advance is None else lambda study, trial: advance(_best(study)),
+                progress=follower(label, quiet=arguments.quiet),
             )
     except KeyboardInterrupt as stopped:
         done = str(stopped).partition("; the same call")[0] or "stopped"
@@ -233,10 +227,6 @@ def _go(
         return 1
     summarise(study, problem)
     return 0
-
-
-def _best(study: Study) -> float:
-    return float(study.best.value or 0.0) if study.has_best else math.nan
 
 
 @contextmanager

@@ -37,7 +37,8 @@ def variables(problem: Problem | None, importance: Mapping[str, float], params: 
     rows: Rows = [("variables found", " ".join(marked) or "none yet")] if importance else []
     if params:
         names: Sequence[str] = list(params)
-        shown = names if len(names) <= SHOWN else found[:SHOWN] or names[:SHOWN]
+        there = [name for name in found if name in params]
+        shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
         values = "  ".join(f"{name}={_short(params[name])}" for name in shown)
         more = len(names) - len(shown)
         rows.append(("best point", values + (rest.format(more) if more else "")))

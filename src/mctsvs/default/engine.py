@@ -239,10 +239,10 @@ class EvidenceSearch(HistoryEngine):
         )
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
 
-    def importance(self) -> Array:
-        """The probability that each variable matters; the relevance in a model where no tests could tell."""
+    def known_importance(self) -> Array | None:
+        """The probability that each variable matters, where tests could tell."""
         untested = isinstance(self.phase, Design | OptimiseAll)
-        return super().importance() if untested else self.evidence.probability.copy()
+        return None if untested else self.evidence.probability.copy()
 
     def describe(self) -> str:
         return self.phase.describe(self)

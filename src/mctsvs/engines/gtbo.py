@@ -233,6 +233,6 @@ class GTBO(HistoryEngine):
             return f"optimising all variables: {active} of {len(self.everything)} taken for active"
         return f"testing groups: {len(self.answered)} of at most {self.most_tests} tests"
 
-    def importance(self) -> Array:
+    def known_importance(self) -> Array | None:
         """The probability that each variable is active, once tests have told something."""
-        return self.belief.probability if self.belief.groups else super().importance()
+        return self.belief.probability if self.belief.groups else None

@@ -18,8 +18,10 @@ from mctsvs.common import Indices, InputError, check_count
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.lab.loop import Clock, Search, optimizer, rounds
 from mctsvs.lab.paper_settings import set_by_paper
+from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem
 from mctsvs.problems.failure import EvaluationFailed
+from mctsvs.progress import Follower
 
 Progress = Callable[[float], object]
 """Called after each evaluation with the best value so far, NaN while all have failed."""
@@ -157,6 +159,7 @@ def run(
     variation: Mapping[str, Any] | None = None,
     faithful: bool = False,
     progress: Progress | None = None,
+    follower: Follower | None = None,
     importance: bool = True,
     max_failures: int | None = None,
 ) -> Record:
@@ -172,6 +175,9 @@ def run(
     record = Record(Setting(problem.name, method, opt.seed, budget, chosen, dict(variation or {})))
     record.clock.wall = time.perf_counter() - started
     ended = None
+    if follower is not None:
+        follower.begin(opt, budget)
+        progress = _told(follower, opt)
     try:
         follow(problem, opt, record, progress, max_failures)
     except Ended as early:
@@ -183,6 +189,10 @@ def run(
     if ended is not None:
         raise ended
     return record.whole()
+
+
+def _told(follower: Follower, opt: Optimizer) -> Progress:
+    return lambda best: follower.told(opt.trials[-1])
 
 
 class Moved:

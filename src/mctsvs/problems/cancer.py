@@ -144,7 +144,7 @@ def cancer(match: re.Match[str], variation: Variation) -> Problem:
     noise = variation.only_noise(NAME)
     require(NAME, "sklearn", "sklearn")
     chosen = variables()
-    ends = [(0, len(v.choices) - 1) if isinstance(v, Categorical) else (v.low, v.high) for v in chosen.values()]
+    ends = [variable.ends for variable in chosen.values()]
     return MixedProblem(
         name=NAME,
         description=f"SVM on breast cancer, {len(chosen)} real, whole and categorical variables; minus the Brier score"

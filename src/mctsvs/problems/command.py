@@ -2,7 +2,8 @@
 
 The command is split into pieces once, as a shell would, and `{name}` is then replaced inside each piece. The pieces
 go to the program as they are, without a shell, so that no value can become a command or a further argument. The one
-exception is a piece that is a group and nothing else: `{x}` of a group of 200 becomes 200 arguments.
+exception is a piece that is a group and nothing else: `{x}` of a group of 200 becomes 200 arguments. A piece with a
+variable that does not exist at a point is left out, and with it an option such as `--slope` right in front of it.
 
 The value is the last number on standard output. A number stands alone: `12s` and `1.2.3` are none. A non-zero
 exit status, a time-out, no number, or `nan` and `inf` as the last one are failed evaluations.
@@ -25,18 +26,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mctsvs.common import Array, InputError
 from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.problems.space_file import SpaceFile
-from mctsvs.space import Categorical
 
 NUMBER = re.compile(
     r"(?<![\w.+-])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
 )
 LONGEST = 200  # characters of a program's own message that are kept
 TAIL = 1 << 20  # bytes of a program's output that are kept: its end
+OPTION = re.compile(r"-[^={}]+")
 FIELD = re.compile(r"\{[^{}]*\}")
 
 
@@ -98,10 +97,11 @@ class Command:
 
     def _check_arguments(self) -> None:
         """What cannot be written is said now, not in the middle of a run: each choice is tried once."""
-        lowest, highest = self.file.bounds.T
-        category = [isinstance(variable, Categorical) for variable in self.file.variables.values()]
-        for choice in range(int(highest[category].max(initial=0)) + 1):
-            for argument in self.arguments(np.where(category, np.minimum(choice, highest), lowest)):
+        space, x = self.file.space, self.file.bounds[:, 0].copy()
+        listed = {v: space.values(v) for v, variable in enumerate(space.variables) if variable.labels is not None}
+        for choice in range(max(map(len, listed.values()), default=1)):
+            x[list(listed)] = [values[min(choice, len(values) - 1)] for values in listed.values()]
+            for argument in self.arguments(x):
                 if "\0" in argument:
                     raise InputError(f"{argument!r} cannot be an argument of a program: it has a null character")
 
@@ -113,8 +113,12 @@ class Command:
         """Program and arguments at a point in natural units."""
         params: dict[str, Any] = self.file.params(x)
         arguments: list[str] = []
-        for piece in self.pieces:
+        for before, piece in zip(("", *self.pieces), self.pieces, strict=False):
             names = _names(piece)
+            if any(self._is_absent(name, params) for name in names):
+                if OPTION.fullmatch(before):
+                    arguments.pop()
+                continue
             if len(names) == 1 and names[0] in self.file.groups and _is_one_field(piece):
                 arguments += [
                     _fill(piece.replace(names[0], member, 1), params) for member in self.file.groups[names[0]]
@@ -127,6 +131,10 @@ class Command:
             }
             arguments.append(_fill(piece, {**params, **together}))
         return arguments
+
+    def _is_absent(self, name: str, params: dict[str, Any]) -> bool:
+        """A group's variables exist together."""
+        return self.file.groups.get(name, (name,))[0] not in params
 
     def __call__(self, x: Array) -> float:
         try:

@@ -6,13 +6,18 @@
     width = [0.5, 2.0]                   # short for { low = 0.5, high = 2.0 }
     layers = { type = "integer", low = 1, high = 9 }
     kind = { choices = ["relu", "tanh", "gelu"] }
+    batch = { values = [16, 32, 64], default = 32 }      # in this order: type "ordinal"
+    shrink = { type = "boolean" }
+    seed = { value = 3 }                                 # never searched: type "fixed"
+    slope = { low = 0.0, high = 0.3, when = { kind = ["relu"] } }
 
     [x]                                  # 200 variables x0 to x199
     count = 200
     low = -5
     high = 10
 
-A table with `count` declares a group: an objective gets its values together, under the group's name.
+A table with `count` declares a group: an objective gets its values together, under the group's name. `default` is
+part of the first point, and a variable with `when` exists only with these values of others.
 """
 
 from __future__ import annotations
@@ -20,8 +25,9 @@ from __future__ import annotations
 import difflib
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +35,31 @@ import numpy as np
 
 from mctsvs.common import Array, InputError, check_choice, check_count
 from mctsvs.optimizer import DIRECTIONS
-from mctsvs.space import Categorical, Float, Integer, Space, Variable
+from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space, Variable
 
 KEYS = {
     "float": ("low", "high", "log", "step"),
     "integer": ("low", "high", "log", "step"),
     "categorical": ("choices",),
+    "ordinal": ("values",),
+    "boolean": (),
+    "fixed": ("value",),
 }
-"""What may be said of each type, beside `type` and `count`."""
+"""What may be said of each type, beside `type`, `count`, `default` and `when`."""
+NEEDS = {
+    "float": "a float needs low and high",
+    "integer": "an integer needs low and high",
+    "categorical": "a categorical needs choices, such as choices = ['a', 'b']",
+    "ordinal": "an ordinal needs values in their order, such as values = [16, 32, 64]",
+    "fixed": "a fixed variable needs its value, such as value = 3",
+}
+LISTED: Mapping[str, Callable[..., Variable]] = {
+    "categorical": Categorical,
+    "ordinal": Ordinal,
+    "boolean": Boolean,
+    "fixed": Fixed,
+}
+ALSO = ("type", "count", "default", "when")
 
 
 @dataclass(frozen=True)
@@ -54,19 +77,20 @@ class SpaceFile:
     def of(cls, space: object) -> SpaceFile:
         """The same for a space given in Python: anything `mctsvs.Space.of` accepts."""
         made = Space.of(space)
-        return cls(dict(zip(made.names, made.variables, strict=True)), {}, vector=not made.named)
+        return cls(made.declared, {}, vector=not made.named)
+
+    @cached_property
+    def space(self) -> Space:
+        return Space.of(self.variables)
 
     @property
     def bounds(self) -> Array:
-        """(V, 2), a category by the indices of its choices."""
-        ends = [
-            (0, len(v.choices) - 1) if isinstance(v, Categorical) else (v.low, v.high) for v in self.variables.values()
-        ]
-        return np.array(ends, np.float64)
+        """(V, 2) of the searched variables, a category by the indices of its choices."""
+        return self.space.bounds
 
     def params(self, x: Array) -> dict[str, Any]:
-        """The values by the name of each variable: float, int, or the choice itself."""
-        return {name: _natural(v, float(value)) for (name, v), value in zip(self.variables.items(), x, strict=True)}
+        """The values by the name of each variable that exists at x: float, int, bool, or the choice itself."""
+        return self.space.params_at(np.asarray(x, np.float64))
 
     def argument(self, x: Array) -> Any:
         """What a function is called with: a dict, a group's values together under its name.
@@ -83,18 +107,12 @@ class SpaceFile:
             if group is None:
                 together[name] = value
             elif group not in together:
-                values = [params[member] for member in self.groups[group]]
-                category = isinstance(self.variables[name], Categorical)
-                together[group] = values if category else np.array(values)
+                values = [params[member] for member in self.groups[group]]  # they exist together
+                plain = isinstance(self.variables[name], Float | Integer)
+                together[group] = np.array(values) if plain else values
         if len(together) == 1 and len(self.groups) == 1:
             return next(iter(together.values()))
         return together
-
-
-def _natural(variable: Variable, value: float) -> Any:
-    if isinstance(variable, Categorical):
-        return variable.choices[round(value)]
-    return round(value) if isinstance(variable, Integer) else value
 
 
 def read_space(path: Path) -> SpaceFile:
@@ -145,7 +163,9 @@ def parse_space(content: Mapping[str, Any]) -> SpaceFile:
             raise InputError(f"the name {name!r} is there twice: as a group and as a variable")
     if not variables:
         raise InputError("there is no variable: declare at least one, such as rate = { low = 0.0, high = 1.0 }")
-    return SpaceFile(variables, groups, direction)
+    file = SpaceFile(variables, groups, direction)
+    _ = file.space  # now, so that conditions that cannot be are said with the file's name
+    return file
 
 
 def _is_pair(value: Any) -> bool:
@@ -153,9 +173,10 @@ def _is_pair(value: Any) -> bool:
 
 
 def _variable(declared: Mapping[str, Any]) -> Variable:
-    kind = declared.get("type", "categorical" if "choices" in declared else "float")
+    said = [kind for kind in ("categorical", "ordinal", "fixed") if KEYS[kind][0] in declared]
+    kind = declared.get("type", (*said, "float")[0])
     check_choice("type", kind, KEYS)
-    allowed = ("type", "count", *KEYS[kind])
+    allowed = (*ALSO, *KEYS[kind])
     for key, value in declared.items():
         if key not in allowed:
             close = difflib.get_close_matches(key, allowed, n=1)
@@ -165,19 +186,22 @@ def _variable(declared: Mapping[str, Any]) -> Variable:
             raise InputError(f"log={value!r} cannot be used: it must be true or false")
         if key in ("low", "high", "step") and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InputError(f"{key}={value!r} cannot be used: it must be a number")
-    if kind == "categorical":
-        if "choices" not in declared:
-            raise InputError("a categorical needs choices, such as choices = ['a', 'b']")
-        return Categorical(declared["choices"])
-    for key in ("low", "high"):
+    for key in KEYS[kind][:2]:
         if key not in declared:
-            raise InputError(f"{key} is missing: a {kind} needs low and high")
+            raise InputError(f"{key} is missing: {NEEDS[kind]}")
+    more = {key: declared[key] for key in ("default", "when") if key in declared}
+    if kind not in ("float", "integer"):
+        return LISTED[kind](*(declared[key] for key in KEYS[kind]), **more)
+    return _numeric(kind, declared, more)
+
+
+def _numeric(kind: str, declared: Mapping[str, Any], more: Mapping[str, Any]) -> Variable:
     low, high, log, step = (declared.get(key) for key in ("low", "high", "log", "step"))
     assert low is not None
     assert high is not None
     if kind == "float":
-        return Float(float(low), float(high), bool(log), None if step is None else float(step))
+        return Float(float(low), float(high), bool(log), None if step is None else float(step), **more)
     for key, value in (("low", low), ("high", high), ("step", step)):
         if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
             raise InputError(f"{key}={value!r} cannot be used: an integer's must be a whole number")
-    return Integer(int(low), int(high), bool(log), 1 if step is None else int(step))
+    return Integer(int(low), int(high), bool(log), 1 if step is None else int(step), **more)

@@ -2,6 +2,6 @@
 
 from mctsvs.space.region import Region
 from mctsvs.space.space import Space
-from mctsvs.space.variables import Categorical, Float, Integer, Variable
+from mctsvs.space.variables import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Variable
 
-__all__ = ["Categorical", "Float", "Integer", "Region", "Space", "Variable"]
+__all__ = ["Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Region", "Space", "Variable"]

@@ -60,7 +60,7 @@ class Region:
 
     def active(self, U: Array) -> Mask:
         """(n, V) which variables exist at each of the points (n, D)."""
-        return np.ones((len(U), len(self.space)), dtype=np.bool_)
+        return self.space.active(U)
 
     def feasible(self, U: Array) -> Mask:
         """(n,) which of the points (n, D) satisfy the known constraints."""

@@ -5,14 +5,42 @@ Notation as in `mctsvs.space`: t (..., V) one coordinate in [0, 1] for each vari
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from mctsvs.common import Array, Indices
-from mctsvs.space.variables import Categorical, Float, Variable
+from mctsvs.space.variables import Boolean, Float, Integer, Ordinal, Variable
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Grid variables that list their values: row i of `values` has those of grid variable at[i], its last repeated."""
+
+    at: Indices
+    values: Array  # (tables, most values)
+
+    @classmethod
+    def of(cls, variables: Indices, numbers: Mapping[int, list[float]]) -> Tables:
+        """`numbers`: variable -> its values."""
+        most = max(map(len, numbers.values()), default=1)
+        rows = [[*row, *[row[-1]] * (most - len(row))] for row in numbers.values()]
+        return cls(np.searchsorted(variables, list(numbers)).astype(np.intp), np.array(rows).reshape(len(rows), most))
+
+    def decode(self, index: Array) -> Array:
+        """The values, in the place of their indices."""
+        chosen = index.take(self.at, axis=-1).astype(np.intp)
+        index[..., self.at] = self.values[np.arange(len(self.at)), chosen]
+        return index
+
+    def encode(self, x: Array) -> Array:
+        """The indices of the nearest values."""
+        x[..., self.at] = np.abs(x.take(self.at, axis=-1)[..., None] - self.values).argmin(axis=-1)
+        return x
 
 
 @dataclass(frozen=True)
@@ -23,31 +51,50 @@ class Grid:
     low: Array
     step: Array
     bins: Array
+    tables: Tables
 
     @classmethod
-    def of(cls, bounds: Array, whole: npt.NDArray[np.bool_], step: Array) -> Grid:
-        """`step` (V,) is zero for variables without a grid."""
+    def of(cls, bounds: Array, whole: Mask, step: Array, numbers: Mapping[int, list[float]]) -> Grid:
+        """`step` (V,) is zero for variables without a grid; `numbers` has the values of those that list them."""
         variables = np.flatnonzero(step > 0)
-        (low, high), step, whole = bounds[:, variables], step[variables], whole[variables]
+        bounds, step, whole = bounds.copy(), step[variables], whole[variables]
+        for v, listed in numbers.items():
+            bounds[:, v] = 0.0, len(listed) - 1.0
+        low, high = bounds[:, variables]
         # The slack keeps the last value of 0 to 0.3 in steps of 0.1, where the division falls short of 3.
         slack = (high - low) / step * (1 + 2.0**-50) + 1e-9
-        return cls(variables, low, step, np.floor(np.where(whole, (high - low) // step, slack)) + 1.0)
+        bins = np.floor(np.where(whole, (high - low) // step, slack)) + 1.0
+        return cls(variables, low, step, bins, Tables.of(variables, numbers))
 
     def decode(self, t: Array) -> Array:
         index = np.minimum(np.floor(t.take(self.variables, axis=-1) * self.bins), self.bins - 1)
-        return np.asarray(self.low + index * self.step)
+        return self.tables.decode(np.asarray(self.low + index * self.step))
+
+    def values(self, v: int) -> Array | None:
+        """All values of a variable; None if it has no grid."""
+        at = int(np.searchsorted(self.variables, v))
+        if at == len(self.variables) or self.variables[at] != v:
+            return None
+        index = np.arange(self.bins[at])
+        for row in np.flatnonzero(self.tables.at == at):
+            return np.asarray(self.tables.values[row, : len(index)])
+        return np.asarray(self.low[at] + self.step[at] * index)
 
     def encode(self, x: Array) -> Array:
         """The middles of the values' parts."""
         return np.asarray((self._index(x) + 0.5) / self.bins)
 
-    def misses(self, x: Array, high: Array) -> npt.NDArray[np.bool_]:
+    def misses(self, x: Array, high: Array) -> Mask:
         """Which values are not on the grid."""
-        nearest = np.minimum(self.low + self._index(x) * self.step, high[self.variables])
-        return np.asarray(np.abs(x.take(self.variables, axis=-1) - nearest) > 1e-6 * self.step)
+        nearest = self.tables.decode(np.asarray(self.low + self._index(x) * self.step))
+        nearest = np.minimum(nearest, high[self.variables])
+        tolerance = np.broadcast_to(1e-6 * self.step, nearest.shape).copy()
+        tolerance[..., self.tables.at] = 1e-9 * np.abs(nearest[..., self.tables.at])
+        return np.asarray(np.abs(x.take(self.variables, axis=-1) - nearest) > tolerance)
 
     def _index(self, x: Array) -> Array:
-        index: Array = np.rint((x.take(self.variables, axis=-1) - self.low) / self.step)
+        place = self.tables.encode(x.take(self.variables, axis=-1))
+        index: Array = np.rint((place - self.low) / self.step)
         return np.clip(index, 0.0, self.bins - 1)
 
 
@@ -57,7 +104,7 @@ class Scale:
 
     bounds: Array
     ends: Array
-    whole: npt.NDArray[np.bool_]  # (V,) whole numbers and categories
+    whole: Mask  # (V,) whole numbers and categories
     logs: Indices  # variables on a logarithmic scale
     whole_logs: Indices  # those of them that are whole numbers
     grid: Grid
@@ -66,15 +113,18 @@ class Scale:
     def of(cls, bounds: Array, variables: Sequence[Variable]) -> Scale:
         n = bounds.shape[1]
         log, whole, step = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n)
+        numbers = {v: var.numbers for v, var in enumerate(variables) if isinstance(var, Ordinal) and var.numbers}
         for v, var in enumerate(variables):
-            whole[v] = not isinstance(var, Float)
-            if not isinstance(var, Categorical):
+            whole[v] = not isinstance(var, Float) and v not in numbers
+            if isinstance(var, Float | Integer):
                 log[v], step[v] = var.log, (0.0 if var.log else var.step or 0.0)
+            elif isinstance(var, Ordinal | Boolean):
+                step[v] = 1.0
         ends, logs = bounds.copy(), np.flatnonzero(log)
         # Half a unit of margin, so that the first and last whole number have a full bin as the others do.
         margin = np.where(whole, 0.5, 0.0)[logs]
         ends[:, logs] = np.log(bounds[:, logs] + np.array([-margin, margin]))
-        return cls(bounds, ends, whole, logs, np.flatnonzero(log & whole), Grid.of(bounds, whole, step))
+        return cls(bounds, ends, whole, logs, np.flatnonzero(log & whole), Grid.of(bounds, whole, step, numbers))
 
     @property
     def sizes(self) -> Array:
@@ -103,10 +153,10 @@ class Scale:
         # No width: one choice, or ends with the same rounded logarithm.
         return np.asarray(np.clip((t - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0))
 
-    def misfits(self, x: Array) -> npt.NDArray[np.bool_]:
+    def misfits(self, x: Array) -> Mask:
         """Which values are out of bounds, not whole or not on their grid."""
         low, high = self.bounds
-        bad: npt.NDArray[np.bool_] = ~((x >= low) & (x <= high)) | (self.whole & (x != np.rint(x)))
+        bad: Mask = ~((x >= low) & (x <= high)) | (self.whole & (x != np.rint(x)))
         bad[..., self.grid.variables] |= self.grid.misses(x, high)
         return bad
 

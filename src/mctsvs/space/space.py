@@ -5,6 +5,8 @@ Notation, used throughout:
   u  point of the unit cube, shape (D,) or (n, D)
   x  the same point in natural units, shape (V,) or (n, V): floats, whole floats, indices of choices
 Several u stand for one x when a variable is discrete; `snap` picks the canonical one among them.
+A variable that does not exist at a point, by its conditions, has its standard value there: its default or the middle.
+A fixed variable has no place in u and x: only `params` has it.
 """
 
 from __future__ import annotations
@@ -17,9 +19,23 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, InputError, State
-from mctsvs.space.scales import Scale
-from mctsvs.space.variables import Categorical, Float, Floats, Integer, Variable, is_list, number, variable_of
+from mctsvs.common import Array, Indices, InputError, State
+from mctsvs.space import saved
+from mctsvs.space.conditions import Conditions
+from mctsvs.space.scales import Mask, Scale
+from mctsvs.space.variables import (
+    Categorical,
+    Fixed,
+    Float,
+    Floats,
+    Ordinal,
+    Variable,
+    is_list,
+    number,
+    variable_of,
+)
+
+MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
 
 class Space:
@@ -33,31 +49,48 @@ class Space:
     {'rate': 0.5, 'layers': 2, 'kernel': 'rbf'}
     """
 
-    def __init__(self, bounds: Array, variables: Sequence[Variable] = (), names: Sequence[str] | None = None):
-        """For `Space.of`, after validation: bounds (V, 2); no `variables` when all are plain floats."""
+    def __init__(
+        self,
+        bounds: Array,
+        variables: Sequence[Variable] = (),
+        names: Sequence[str] | None = None,
+        fixed: Mapping[str, Fixed] | None = None,
+    ):
+        """For `Space.of`, after validation: bounds (V, 2); no `variables` when all are plain floats.
+
+        `names` are those of all variables in the order they were declared, the fixed ones among them.
+        """
+        self.fixed = dict(fixed or {})
         if not len(bounds):
-            raise InputError("the space has 0 variables: it must have at least one")
-        self._names, self._variables = None if names is None else tuple(names), tuple(variables)
-        self._choices = {v: var.choices for v, var in enumerate(variables) if isinstance(var, Categorical)}
+            raise InputError(f"the space has 0 variables{' to search' * bool(fixed)}: it must have at least one")
+        self._declared, self._variables = None if names is None else tuple(names), tuple(variables)
+        self._choices = {v: var.labels for v, var in enumerate(variables) if isinstance(var, Categorical)}
         sizes = np.ones(len(bounds), np.intp)
         sizes[list(self._choices)] = [len(choices) for choices in self._choices.values()]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)])
         self.owner = np.repeat(np.arange(len(bounds)), sizes)
         self.offsets.flags.writeable = self.owner.flags.writeable = False
         self._scale = Scale.of(np.array(bounds.T), self._variables)
-        # Categories with the same number c of choices go together, (m,) variables and (m, c) coordinates.
+        # Categories with equally many choices share one lookup.
         alike: dict[int, list[int]] = {}
         for v, choices in self._choices.items():
             alike.setdefault(len(choices), []).append(v)
         self._alike = [(np.array(vs), self.offsets[vs][:, None] + np.arange(c)) for c, vs in alike.items()]
+        self._labels = {v: _by_number(var) for v, var in enumerate(variables) if var.labels is not None}
+        self._conditions = self._gates()
+
+    def _gates(self) -> Conditions | None:
+        if not any(var.when for var in (*self._variables, *self.fixed.values())):
+            return None
+        return Conditions.of({**dict(zip(self.names, self._variables, strict=True)), **self.fixed})
 
     @classmethod
     def of(cls, spec: object) -> Space:
         """The space that `spec` describes.
 
         `spec` is a Space; a sequence of (low, high) pairs or a (V, 2) array; a sequence of variables; or a
-        dict of name -> variable, where a variable is a Float, an Integer, a Categorical, a (low, high) pair
-        or an Optuna distribution.
+        dict of name -> variable, where a variable is a Float, Integer, Ordinal, Boolean, Categorical or Fixed, a
+        (low, high) pair or an Optuna distribution.
         """
         if isinstance(spec, Space):
             return spec
@@ -81,19 +114,45 @@ class Space:
                 variable_of(items[i], names[i] if names else f"x{i}")
             return cls(table, (), names)
         variables = [variable_of(item, names[i] if names else f"x{i}") for i, item in enumerate(items)]
-        plain = all(isinstance(v, Float) and not v.log and v.step is None for v in variables)
-        ends = [(0, len(v.choices) - 1) if isinstance(v, Categorical) else (v.low, v.high) for v in variables]
-        return cls(np.array(ends, np.float64).reshape(-1, 2), () if plain else variables, names)
+        for i, variable in enumerate(variables):
+            if names is None and (variable.when or isinstance(variable, Fixed)):
+                raise InputError(f"variable {i}: {variable} needs names: give a dict of name -> variable")
+        fixed = {name: v for name, v in zip(names or (), variables, strict=False) if isinstance(v, Fixed)}
+        searched = [v for v in variables if not isinstance(v, Fixed)]
+        ends = np.array([v.ends for v in searched], np.float64).reshape(-1, 2)
+        return cls(ends, () if all(map(_is_plain, searched)) else searched, names, fixed)
+
+    @classmethod
+    def from_optuna(cls, distributions: Mapping[str, Any]) -> Space:
+        """The space of Optuna's distributions by name, such as a trial's `distributions`."""
+        from mctsvs.space import elsewhere
+
+        return cls.of(elsewhere.from_optuna(distributions))
+
+    @classmethod
+    def from_configspace(cls, space: Any) -> Space:
+        """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions."""
+        from mctsvs.space import elsewhere
+
+        return cls.of(elsewhere.from_configspace(space))
 
     @cached_property
     def names(self) -> Sequence[str]:
         """The V names; x0, x1, ... where none were given."""
-        return tuple(f"x{v}" for v in range(len(self))) if self._names is None else self._names
+        if self._declared is None:
+            return tuple(f"x{v}" for v in range(len(self)))
+        return tuple(name for name in self._declared if name not in self.fixed) if self.fixed else self._declared
 
     @property
     def variables(self) -> Sequence[Variable]:
         """The V variables; those of a box are made one by one when they are asked for."""
         return self._variables or Floats(*self._scale.bounds)
+
+    @property
+    def declared(self) -> dict[str, Variable]:
+        """Name -> variable, the fixed ones among them, in the order they were given."""
+        searched = dict(zip(self.names, self.variables, strict=True))
+        return {name: self.fixed.get(name) or searched[name] for name in self._declared or self.names}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -108,7 +167,7 @@ class Space:
 
     @property
     def named(self) -> bool:
-        return self._names is not None
+        return self._declared is not None
 
     @property
     def bounds(self) -> Array:
@@ -120,18 +179,58 @@ class Space:
         """(V,) how many values each variable has; infinite for a continuous one."""
         return self._scale.sizes
 
-    @property
+    @cached_property
     def size(self) -> float:
-        """How many points there are; infinite where a variable is continuous."""
+        """How many points there are; infinite where a variable is continuous, or where they are too many to count."""
+        if self._conditions is None:
+            with np.errstate(over="ignore"):
+                return float(np.prod(self.sizes))
+        parents = self._conditions.parents
+        rows = self.every(parents, most=MOST_COUNTED)
+        if rows is None:
+            return math.inf
+        rest = self._there(rows)
+        rest[:, parents] = False
         with np.errstate(over="ignore"):
-            return float(np.prod(self.sizes))
+            return float(np.where(rest, self.sizes, 1.0).prod(axis=1).sum())
+
+    def every(self, among: Indices | None = None, most: float = math.inf) -> Array | None:
+        """(n, V) all points in natural units, or those in which only the variables `among` are not at their standard.
+
+        None, if they are more than `most`.
+        """
+        rows, everything = self.standard[None], np.arange(len(self))
+        for v in everything if self._conditions is None else self._conditions.order:
+            if among is not None and v not in among:
+                continue
+            there, values = self._there(rows)[:, v], self.values(v)
+            if len(rows) + there.sum() * (len(values) - 1.0) > most:
+                return None
+            copies = np.where(there, len(values), 1)
+            rows = np.repeat(rows, copies, axis=0)
+            rows[np.repeat(there, copies), v] = np.tile(values, there.sum())
+        return rows
 
     def values(self, v: int) -> Array:
         """All values of a variable that has finitely many, in natural units."""
-        grid = self._scale.grid
-        (low, high), at = self.bounds[v], np.flatnonzero(grid.variables == v)
-        step = float(grid.step[at[0]]) if len(at) else 1.0
-        return np.asarray(np.minimum(low + step * np.arange(self.sizes[v]), high))
+        (low, high), values = self.bounds[v], self._scale.grid.values(v)
+        return np.asarray(np.minimum(low + np.arange(self.sizes[v]) if values is None else values, high))
+
+    @cached_property
+    def standard(self) -> Array:
+        """(V,) the default of each variable, or the middle of its values, in natural units; the first of a category."""
+        x = self._decode(np.full(self.n_coordinates, 0.5))
+        for v, variable in enumerate(self._variables):
+            if variable.default is not ...:
+                x[v] = self._natural(v, variable.default)
+        x.flags.writeable = False
+        return x
+
+    @cached_property
+    def start(self) -> Array | None:
+        """(D,) the standard point in the unit cube, if any variable has a default."""
+        given = any(variable.default is not ... for variable in self._variables)
+        return self.encode(self.standard) if given else None
 
     def other_value(self, v: int, value: float, reach: int, rng: np.random.Generator) -> float:
         """Another value of such a variable, at most `reach` steps away; of a category, any other."""
@@ -147,7 +246,12 @@ class Space:
         if not isinstance(other, Space):
             return NotImplemented
         same = np.array_equal(self.bounds, other.bounds)
-        return same and self._variables == other._variables and self._names == other._names
+        return (
+            same
+            and self._variables == other._variables
+            and self._declared == other._declared
+            and self.fixed == other.fixed
+        )
 
     def __repr__(self) -> str:
         return f"Space({self.n_variables} variables, {self.n_coordinates} coordinates)"
@@ -160,12 +264,33 @@ class Space:
 
     def decode(self, u: Array) -> Array:
         """u, (D,) or (n, D), in natural units: (V,) or (n, V), always within the bounds."""
-        point = np.clip(_points(u, self.n_coordinates, "u"), 0.0, 1.0)
+        x = self._decode(np.clip(_points(u, self.n_coordinates, "u"), 0.0, 1.0))
+        return x if self._conditions is None else np.where(self._there(x), x, self.standard)
+
+    def _decode(self, point: Array) -> Array:
+        """As if all variables existed."""
         t = point.take(self.offsets[:-1], axis=-1) if self._choices else point
         x = self._scale.decode(t)
         for variables, coordinates in self._alike:
             x[..., variables] = point[..., coordinates].argmax(axis=-1)
         return np.clip(x, *self._scale.bounds, out=x)
+
+    def active(self, u: Array) -> Mask:
+        """Which variables exist at u, (D,) or (n, D): (V,) or (n, V); all, where none has conditions."""
+        if self._conditions is None:
+            return np.ones((*np.shape(u)[:-1], len(self)), np.bool_)
+        return self._there(self.decode(u))
+
+    def _there(self, x: Array) -> Mask:
+        """The same in natural units."""
+        if self._conditions is None:
+            return np.ones(x.shape, np.bool_)
+        return self._conditions.active(x)[..., : len(self)]
+
+    @property
+    def conditional(self) -> bool:
+        """Whether there are variables that do not exist everywhere."""
+        return self._conditions is not None
 
     def encode(self, x: Array) -> Array:
         """The canonical u, (D,) or (n, D), of natural units x, (V,) or (n, V): the inverse of `decode`."""
@@ -179,64 +304,115 @@ class Space:
         return self._place(point, x)
 
     def params(self, u: Array) -> dict[str, Any]:
-        """name -> Python value (float, int, or the choice itself) at u, (D,)."""
+        """name -> Python value (float, int, bool, or the choice itself) at u, (D,), of the variables that exist."""
         if np.ndim(u) != 1:
             raise InputError(f"u has shape {np.shape(u)}: it must be one point, ({self.n_coordinates},)")
-        values: list[Any] = self.decode(u).tolist()
+        return self.params_at(self.decode(u))
+
+    def params_at(self, x: Array) -> dict[str, Any]:
+        """The same at x, (V,)."""
+        values: list[Any] = x.tolist()
         for v in np.flatnonzero(self._scale.whole).tolist():
-            values[v] = self._choices[v][int(values[v])] if v in self._choices else int(values[v])
-        return dict(zip(self.names, values, strict=True))
+            values[v] = int(values[v])
+        for v, labels in self._labels.items():
+            values[v] = labels[values[v]]
+        found = dict(zip(self.names, values, strict=True))
+        found |= {name: fixed.value for name, fixed in self.fixed.items()}
+        if self._conditions is not None:
+            there = self._conditions.active(x)
+            found = {name: value for (name, value), is_there in zip(found.items(), there, strict=True) if is_there}
+        return {name: found[name] for name in self._declared or () if name in found} if self.fixed else found
 
     def encode_params(self, params: Mapping[str, Any]) -> Array:
         """The canonical u, (D,), of name -> value: the inverse of `params`."""
+        return self.encode(self.vector(params))
+
+    def vector(self, params: Mapping[str, Any]) -> Array:
+        """x, (V,), of name -> value: the inverse of `params_at`.
+
+        Variables that do not exist with these values may be left out, and so may fixed ones.
+        """
         if not isinstance(params, Mapping):
             raise InputError(f"{short(params)} must be a dict of name -> value")
-        for name in params.keys() ^ set(self.names):
-            wrong = "not in the space" if name in params else "missing"
-            raise InputError(f"variable {name!r} is {wrong}: the names must be {short(self.names)}")
-        x = np.zeros(len(self))
+        for name in params.keys() - set(self._declared or self.names):
+            raise InputError(f"variable {name!r} is not in the space: the names must be {short(self.names)}")
+        for name, fixed in self.fixed.items():
+            if params.get(name, fixed.value) != fixed.value:
+                raise InputError(f"variable {name!r}: value {short(params[name])} must fit {fixed}")
+        x = self.standard.copy()
         for v, name in enumerate(self.names):
-            value, choices = _nested(params[name], tuple), self._choices.get(v)  # JSON has no tuples
-            x[v] = number(value) if choices is None else [*choices, value].index(value)
-            if math.isnan(x[v]) or x[v] > self.bounds[v, 1]:
-                raise self._misfit(v, value)
-        return self.encode(x)
+            if name in params:
+                value = saved.nested(params[name], tuple)  # JSON has no tuples
+                x[v] = self._natural(v, value)
+                if math.isnan(x[v]) or x[v] > self.bounds[v, 1]:
+                    raise self._misfit(v, value)
+        there = self._there(x)
+        for name, is_there in zip(self.names, there, strict=True):
+            if is_there and name not in params:
+                raise InputError(f"variable {name!r} is missing: the names must be {short(self.names)}")
+        return x if self._conditions is None else np.where(there, x, self.standard)
+
+    def _natural(self, v: int, value: Any) -> float:
+        """NaN, if it is no value of the variable."""
+        if v not in self._labels:
+            return number(value)
+        labels = [*self._labels[v].values(), value]
+        at = labels.index(value)
+        return math.nan if at == len(labels) - 1 else [*self._labels[v]][at]
 
     def to_state(self) -> State:
         """The space as plain data; `Space.from_state` makes an equal one."""
-        names = {} if self._names is None else {"names": list(self._names)}
-        if not self._variables:
+        names = {} if self._declared is None else {"names": list(self._declared)}
+        if not self._variables and not self.fixed:
             return {"bounds": self.bounds.copy(), **names}
-        rows = [[type(v).__name__, *_nested(tuple(vars(v).values()), list)] for v in self._variables]
-        return {"variables": rows, **names}
+        return {"variables": [saved.row(variable) for variable in self.declared.values()], **names}
 
     @classmethod
     def from_state(cls, state: State) -> Space:
         """The space saved by `to_state`."""
-        kinds: dict[str, Any] = {"Float": Float, "Integer": Integer, "Categorical": Categorical}
         names, items = state.get("names"), state.get("bounds")
         if items is None:
-            items = [kinds[kind](*_nested(arguments, tuple)) for kind, *arguments in state["variables"]]
+            items = [saved.variable(row) for row in state["variables"]]
         return cls.of(items if names is None else dict(zip(names, items, strict=True)))
 
     def _place(self, point: Array, x: Array) -> Array:
-        """Move the coordinates of the discrete variables, in `point` itself, to where x has its place."""
+        """Move the coordinates of discrete and absent variables, in `point` itself, to where x has its place."""
+        self._place_all(point, x)
+        if self._conditions is not None:
+            absent = ~self._there(x)[..., self.owner]
+            np.copyto(point, self._standard_unit, where=absent)
+        return point
+
+    def _place_all(self, point: Array, x: Array) -> None:
+        """As if all variables existed."""
         scale, first = self._scale, self.offsets
         point[..., first[scale.grid.variables]] = scale.grid.encode(x)
         point[..., first[scale.whole_logs]] = scale.whole_log_middles(x)
         for variables, coordinates in self._alike:
             chosen = x.take(variables, axis=-1)[..., None]
             point[..., coordinates] = chosen == np.arange(coordinates.shape[1])
+
+    @cached_property
+    def _standard_unit(self) -> Array:
+        point = np.zeros(self.n_coordinates)
+        point[self.offsets[:-1]] = self._scale.encode(self.standard)
+        self._place_all(point, self.standard)
         return point
 
     def _misfit(self, v: int, value: object) -> InputError:
         return InputError(f"variable {self.names[v]!r}: value {short(value)} must fit {self.variables[v]}")
 
 
-def _nested(value: Any, kind: type) -> Any:
-    """The value with every list and tuple in it made a `kind`, and numpy's numbers Python's."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return kind(_nested(v, kind) for v in value) if isinstance(value, list | tuple) else value
+def _is_plain(variable: Variable) -> bool:
+    bare = variable.default is ... and not variable.when
+    return bare and isinstance(variable, Float) and not variable.log and variable.step is None
+
+
+def _by_number(variable: Variable) -> dict[float, Any]:
+    """Natural units -> value, of a variable with labels."""
+    labels = variable.labels or ()
+    numbers = variable.numbers if isinstance(variable, Ordinal) else []
+    return dict(zip(numbers or range(len(labels)), labels, strict=True))
 
 
 def _points(points: Array, width: int, letter: str) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from numbers import Real
 from reprlib import repr as short  # a bad value may be a million numbers long
 from typing import Any, TypeAlias
@@ -17,8 +17,47 @@ from mctsvs.common import Array, InputError
 _LARGEST = 2**40
 
 
-@dataclass(frozen=True)
-class Float:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnyVariable:
+    """What every kind may have beside its values.
+
+    default   a value that is known to be reasonable: the first point has it. `...` for none, as None may be a choice
+    when      name of another variable -> its values, or one of them, with which this variable exists; always if empty
+    """
+
+    default: Any = ...
+    when: Any = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", _conditions(self.when))
+        if self.default is not ...:
+            object.__setattr__(self, "default", _python(self.default))
+            if not self.fits(self.default):
+                raise InputError(f"default {short(self.default)} must be one of the values of {self!r}")
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """All values in their order, where they are listed."""
+        return None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest value in natural units, which for labels that are no numbers are indices."""
+        raise NotImplementedError
+
+    def fits(self, value: Any) -> bool:
+        """Whether it is a value of this variable."""
+        return value in (self.labels or ())
+
+    def __repr__(self) -> str:
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("default", "when")}
+        shown |= {} if self.default is ... else {"default": self.default}
+        shown |= {"when": dict(self.when)} if self.when else {}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+@dataclass(frozen=True, repr=False)
+class Float(AnyVariable):
     """A real number in [low, high]; `log` searches its logarithm, `step` keeps it on low + k * step.
 
     >>> Space.of({"rate": Float(0.0, 10.0)}).params(np.array([0.25]))
@@ -32,10 +71,18 @@ class Float:
 
     def __post_init__(self) -> None:
         _check_numeric(self)
+        super().__post_init__()
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def fits(self, value: Any) -> bool:
+        return _on_grid(self, value)
 
 
-@dataclass(frozen=True)
-class Integer:
+@dataclass(frozen=True, repr=False)
+class Integer(AnyVariable):
     """A whole number in [low, high], both included; `step` keeps it on low + k * step.
 
     >>> Space.of({"layers": Integer(1, 4)}).params(np.array([0.99]))
@@ -52,10 +99,18 @@ class Integer:
             if not (number(value).is_integer() and abs(value) <= _LARGEST):
                 raise InputError(f"{short(value)} must be a whole number from -2**40 to 2**40")
         _check_numeric(self)
+        super().__post_init__()
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def fits(self, value: Any) -> bool:
+        return number(value).is_integer() and _on_grid(self, value)
 
 
-@dataclass(frozen=True)
-class Categorical:
+@dataclass(frozen=True, repr=False)
+class Categorical(AnyVariable):
     """One of several choices without an order: None, bools, numbers, strings, or tuples of these.
 
     >>> Space.of({"kernel": Categorical(["rbf", "linear"])}).params(np.array([0.2, 0.7]))
@@ -65,19 +120,90 @@ class Categorical:
     choices: Sequence[Any]
 
     def __post_init__(self) -> None:
-        if not is_list(self.choices) or not len(self.choices):
-            raise InputError(f"choices {short(self.choices)} must be a list of at least one value")
-        choices = tuple(c.item() if isinstance(c, np.generic) else c for c in self.choices)
-        for choice in choices:
-            if not _is_plain(choice):
-                raise InputError(f"choice {short(choice)} must be None, a bool, number, string or tuple")
-        if len(set(choices)) < len(choices):
-            twice = next(c for i, c in enumerate(choices) if c in choices[:i])
-            raise InputError(f"choice {twice!r} is there twice: choices must differ (1, 1.0 and True do not)")
-        object.__setattr__(self, "choices", choices)  # a tuple, so that equality and hashing work
+        object.__setattr__(self, "choices", _distinct(self.choices, "choice"))
+        super().__post_init__()
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return tuple(self.choices)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0, len(self.choices) - 1
 
 
-Variable: TypeAlias = Float | Integer | Categorical
+@dataclass(frozen=True, repr=False)
+class Ordinal(AnyVariable):
+    """One of several values in the order they are given: what is near is alike.
+
+    >>> Space.of({"batch": Ordinal([16, 32, 64])}).params(np.array([0.9]))
+    {'batch': 64}
+    """
+
+    values: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _distinct(self.values, "value"))
+        super().__post_init__()
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return tuple(self.values)
+
+    @property
+    def numbers(self) -> list[float]:
+        """The values, where all of them are numbers: then these are the natural units. Else empty."""
+        found = [number(value) for value in self.values]
+        return found if len(set(found)) == len(found) and all(map(math.isfinite, found)) else []
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        numbers = self.numbers or [0, len(self.values) - 1]
+        return min(numbers), max(numbers)
+
+
+@dataclass(frozen=True, repr=False)
+class Boolean(AnyVariable):
+    """False or True.
+
+    >>> Space.of({"shrink": Boolean()}).params(np.array([0.9]))
+    {'shrink': True}
+    """
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return False, True
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0, 1
+
+
+@dataclass(frozen=True, repr=False)
+class Fixed(AnyVariable):
+    """One value, which is handed to the objective and never searched: a variable taken out without changing its code.
+
+    >>> Space.of({"rate": (0.0, 1.0), "kernel": Fixed("rbf")}).params(np.array([0.5]))
+    {'rate': 0.5, 'kernel': 'rbf'}
+    """
+
+    value: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _distinct([self.value], "value")[0])
+        super().__post_init__()
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return (self.value,)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0, 0
+
+
+Variable: TypeAlias = Float | Integer | Categorical | Ordinal | Boolean | Fixed
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Float, Integer, Categorical, Ordinal, Boolean, Fixed)}
 
 
 class Floats(Sequence[Variable]):
@@ -96,19 +222,19 @@ class Floats(Sequence[Variable]):
 
 def variable_of(item: Any, name: str) -> Variable:
     """The variable that `item` describes; what is wrong with it is said with its name."""
-    if isinstance(item, Float | Integer | Categorical):
+    if isinstance(item, Float | Integer | Categorical | Ordinal | Boolean | Fixed):
         return item
     item = item.tolist() if isinstance(item, np.ndarray) else item
     try:
-        kind = type(item).__name__  # Optuna need not be installed
-        if kind == "CategoricalDistribution":
+        kinds = {kind.__name__ for kind in type(item).__mro__}  # Optuna need not be installed
+        if "CategoricalDistribution" in kinds:
             return Categorical(item.choices)
-        if kind in ("FloatDistribution", "IntDistribution"):
-            numeric = Float if kind == "FloatDistribution" else Integer
+        if kinds & {"FloatDistribution", "IntDistribution"}:
+            numeric = Float if "FloatDistribution" in kinds else Integer
             return numeric(item.low, item.high, item.log, item.step)
         if isinstance(item, tuple | list) and len(item) == 2:
             return Float(item[0], item[1])
-        raise InputError(f"{short(item)} must be a (low, high) pair, a Float, Integer or Categorical")
+        raise InputError(f"{short(item)} must be a (low, high) pair or a variable: {', '.join(KINDS)}")
     except InputError as error:
         raise InputError(f"variable {name!r}: {error}") from None
 
@@ -131,6 +257,44 @@ def _check_numeric(var: Float | Integer) -> None:
     smallest = max(width / _LARGEST / 2, 16 * math.ulp(max(abs(low), abs(high))))
     if var.step is not None and not smallest <= number(var.step) <= width:
         raise InputError(f"step {var.step!r} must be a number from {smallest:.3g} to the width {width}")
+
+
+def _on_grid(var: Float | Integer, value: Any) -> bool:
+    if not var.low <= number(value) <= var.high:
+        return False
+    steps = 0.0 if var.step is None else (number(value) - var.low) / var.step
+    return abs(steps - round(steps)) <= 1e-6
+
+
+def _conditions(when: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """As pairs of a name and its values, which can be hashed and compared."""
+    pairs = dict(when) if isinstance(when, Mapping | tuple) else None
+    if pairs is None or not all(isinstance(name, str) for name in pairs):
+        raise InputError(f"when={short(when)} must be a dict of name -> values, such as {{'kernel': ['rbf', 'poly']}}")
+    for name, values in pairs.items():
+        listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
+        pairs[name] = tuple(_python(value) for value in listed)
+        if not pairs[name]:
+            raise InputError(f"when={short(when)} never holds: it needs at least one value of {name!r}")
+    return tuple(pairs.items())
+
+
+def _distinct(values: Any, word: str) -> tuple[Any, ...]:
+    """As a tuple, so that equality and hashing work."""
+    if not is_list(values) or not len(values):
+        raise InputError(f"{word}s {short(values)} must be a list of at least one value")
+    found = tuple(_python(value) for value in values)
+    for value in found:
+        if not _is_plain(value):
+            raise InputError(f"{word} {short(value)} must be None, a bool, number, string or tuple")
+    if len(set(found)) < len(found):
+        twice = next(c for i, c in enumerate(found) if c in found[:i])
+        raise InputError(f"{word} {twice!r} is there twice: {word}s must differ (1, 1.0 and True do not)")
+    return found
+
+
+def _python(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def number(value: object) -> float:

@@ -28,7 +28,7 @@ from mctsvs.study.journal import Journal
 from mctsvs.trial import NOTHING, Details, Trial
 
 WITHOUT_POINT = Event._fields.index("variables")
-SOURCES = ("proposed", "enqueued")
+SOURCES = ("proposed", "enqueued", "default")
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
 
 

@@ -1,9 +1,10 @@
 """Evaluations in and out: CSV and Parquet files, pandas, Optuna.
 
-A table has one row per evaluation, a column for each variable in the user's units, and a column `value`, empty where
-the evaluation failed. `export` adds number, source, iteration and message before them. A variable with the name of
-one of these has a column called `params_NAME`, as in Optuna's tables. Where trials have them, further columns are
-`constraint_NAME`, `noise` and `attr_NAME`, the latter as JSON (`trial_...` if a variable has that name).
+A table has one row per evaluation, a column for each searched variable in the user's units, empty where the variable
+does not exist, and a column `value`, empty where the evaluation failed. `export` adds number, source, iteration and
+message before them. A variable with the name of one of these has a column called `params_NAME`, as in Optuna's tables.
+Where trials have them, further columns are `constraint_NAME`, `noise` and `attr_NAME`, the latter as JSON (`trial_...`
+if a variable has that name).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mctsvs.common import Array, InputError
-from mctsvs.space import Categorical, Integer, Space, Variable
+from mctsvs.space import Integer, Ordinal, Space, Variable
 from mctsvs.trial import Details, Trial, as_value
 
 if TYPE_CHECKING:
@@ -62,9 +63,10 @@ def extra_columns(trials: Iterable[Trial], space: Space) -> dict[str, Callable[[
 def records(trials: Iterable[Trial], extra: Mapping[str, Callable[[Trial], Any]]) -> Iterator[list[Any]]:
     """One row per trial, as in the table."""
     for t in trials:
+        params = t.params
         value = None if t.value is None or t.failed else t.value
         more = [cell(t) for cell in extra.values()]
-        yield [t.number, value, t.source, t.iteration, t.message, *t.params.values(), *more]
+        yield [t.number, value, t.source, t.iteration, t.message, *map(params.get, t.space.names), *more]
 
 
 def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
@@ -82,8 +84,9 @@ def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
     )
 
 
-def _column_type(variable: Variable) -> type:
-    return object if isinstance(variable, Categorical) else int if isinstance(variable, Integer) else float
+def _column_type(variable: Variable) -> Any:
+    whole = "Int64" if variable.when else int  # numpy's whole numbers have no empty cells
+    return object if variable.labels is not None else whole if isinstance(variable, Integer) else float
 
 
 def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
@@ -104,8 +107,8 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
 def _write_parquet(path: Path, trials: Sequence[Trial], space: Space) -> None:
     table = dataframe(trials, space)
     for column, variable in zip(columns(space), space.variables, strict=True):
-        if isinstance(variable, Categorical) and len({type(choice) for choice in variable.choices}) > 1:
-            table[column] = table[column].map(str)  # a Parquet column has one type
+        if len({type(label) for label in variable.labels or ()}) > 1:  # a Parquet column has one type
+            table[column] = table[column].map(str, na_action="ignore" if variable.when else None)
     try:
         table.to_parquet(path)
     except ImportError:
@@ -180,6 +183,7 @@ def _from_table(table: Sequence[Mapping[Any, Any]], space: Space, name: str) -> 
             point = {
                 variable: _parsed(row[column], space, v)
                 for v, (variable, column) in enumerate(zip(space.names, names, strict=True))
+                if not (space.conditional and _is_empty(row[column]) and space.variables[v].when)
             }
             message = str(row.get("message") or "")
             found.append((space.encode_params(point), _table_value(row["value"]), message, _details(row, extra)))
@@ -226,13 +230,16 @@ def _table_value(value: Any) -> float:
 def _parsed(value: Any, space: Space, v: int) -> Any:
     """A cell as a value of variable v: in a file choices and numbers are text, and whole numbers may be floats."""
     variable = space.variables[v]
-    if isinstance(variable, Categorical):
+    labels = variable.labels
+    if labels is not None:
         if isinstance(value, list):
             value = tuple(value)
-        if None in variable.choices and (value is None or value == "" or value != value):  # an empty cell
+        if None in labels and _is_empty(value):
             return None
-        fits = [c for c in variable.choices if type(c) is type(value) and c == value]
-        return (fits or [c for c in variable.choices if str(c) == str(value)] or [value])[0]
+        fits = [c for c in labels if type(c) is type(value) and c == value]
+        fits = fits or [c for c in labels if str(c) == str(value)]
+        if fits or not isinstance(variable, Ordinal):
+            return (fits or [value])[0]
     if isinstance(value, str):
         try:
             return float(value)
@@ -246,6 +253,18 @@ def _optuna_details(trial: Any) -> Details:
     return Details.of(None if given is None else {f"constraint{i}": c for i, c in enumerate(given)})
 
 
+def _is_whole(space: Space, params: Mapping[str, Any]) -> bool:
+    """Whether only variables are missing that do not exist with these values."""
+    with contextlib.suppress(InputError):
+        space.vector({name: params[name] for name in space.names if name in params})
+        return True
+    return False
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or str(value) in ("", "nan", "<NA>")
+
+
 def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
     if len(study.directions) != 1:
         raise InputError(f"cannot import an Optuna study of {len(study.directions)} objectives: it must have one")
@@ -254,13 +273,14 @@ def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
     absent: set[str] = set()
     for trial in study.get_trials(deepcopy=False):
         finished = trial.state.name in ("COMPLETE", "FAIL")
-        if finished and set(trial.params) >= set(space.names):
+        missing = set(space.names) - set(trial.params)
+        if finished and (not missing or _is_whole(space, trial.params)):
             value = trial.value if trial.state.name == "COMPLETE" else math.nan
-            point = {name: trial.params[name] for name in space.names}
+            point = {name: trial.params[name] for name in space.names if name in trial.params}
             message = "" if trial.state.name == "COMPLETE" else f"failed in Optuna trial {trial.number}"
             found.append((space.encode_params(point), as_value(value), message, _optuna_details(trial)))
         elif finished:
-            absent |= set(space.names) - set(trial.params) if trial.params else set()
+            absent |= missing if trial.params else set()
     if absent and not found:
         raise InputError(f"no trial of the Optuna study has the parameter {min(absent)!r} and all others of the space")
     return found

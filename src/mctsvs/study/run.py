@@ -9,11 +9,13 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mctsvs.common import InputError, check_count
 from mctsvs.distinct import SpaceExhausted
+from mctsvs.optimizer import Optimizer
+from mctsvs.progress import Follower
 from mctsvs.study.crews import Crew, Here, hire
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
@@ -26,6 +28,9 @@ NEGLIGIBLE = 0.01  # of an evaluation's time: less thinking than this, and no po
 
 class Kept(Protocol):
     """What the loop needs of a study."""
+
+    @property
+    def optimizer(self) -> Optimizer: ...
 
     @property
     def trials(self) -> list[Trial]: ...
@@ -78,6 +83,7 @@ class RunOptions:
     timeout: float | None = None
     max_failures: int = 30
     callback: Callable[[Any, Trial], object] | None = None
+    follower: Follower = field(default_factory=Follower)
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
@@ -109,7 +115,9 @@ def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> None:
     flights = Flights(study, crew, options.timeout if crew.untimed else None)
     try:
         study.plan(options.budget)
-        Run(study, options, flights).go()
+        with options.follower as follower:
+            follower.begin(study.optimizer, options.budget, study.evaluated)
+            Run(study, options, flights).go()
     except StopIteration:
         pass
     finally:
@@ -189,6 +197,7 @@ class Run:
         value, message, _, constraints = evaluation
         study.tell(trial, value, message, constraints=constraints)
         self.left -= 1
+        self.options.follower.told(study.trials[trial.number])
         nothing = math.isnan(value) and study.trials[trial.number].constraints is None
         self.failures = self.failures + 1 if nothing else 0
         if options.callback is not None and options.callback(study, study.trials[trial.number]) is True:

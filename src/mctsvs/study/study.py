@@ -10,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.common import InputError, check_count
+from mctsvs.common import InputError, check_bool, check_count
 from mctsvs.optimizer import Optimizer
+from mctsvs.progress import Follower, somebody
 from mctsvs.space import Space
 from mctsvs.study import points
 from mctsvs.study.errors import StudyError
@@ -255,6 +256,7 @@ class Study:
         timeout: float | None = None,
         max_failures: int = 30,
         callback: Callable[[Study, Trial], object] | None = None,
+        progress: bool | Follower = False,
     ) -> Trial:
         """Evaluate f until the study has `budget` evaluations, those of earlier calls included; the best trial.
 
@@ -271,11 +273,16 @@ class Study:
                       is no longer waited for.
         max_failures  so many failures in a row end the run with an error
         callback      called as callback(study, trial) after each evaluation; True, or StopIteration, ends the run
+        progress      show how far the run is, as `minimize` does; the standard `logging` is told under "mctsvs" anyway
 
         Ctrl-C ends the run at once and says how far it came: everything told is stored, and the same call goes on.
         """
         self._ledger.check_writable()
-        options = RunOptions(budget, executor, workers, asynchronous, timeout, max_failures, callback)
+        if isinstance(progress, Follower):
+            follower = progress
+        else:
+            follower = Follower(somebody() if check_bool("progress", progress) else None)
+        options = RunOptions(budget, executor, workers, asynchronous, timeout, max_failures, callback, follower)
         try:
             run(self, f, options)
         except KeyboardInterrupt:
