@@ -196,6 +196,7 @@ def commands(page: Path) -> Iterator[Command]:
     found += [(line, "") for line in re.findall(r"`(mctsvs [^`]+)`", prose) if len(line.split()) > 2]
     for line, not_run in found:
         plain = re.sub(r"\[(--[^]]*)\]", r"\1", os.path.expandvars(line.rstrip("&")))  # [--budget 900]: may be given
+        plain = re.sub(r" > \S+", "", plain)
         words = shlex.split(re.sub(r"\$\w+", "2", plain), comments=True)[1:]
         yield Command(tuple(STANDS_FOR.get(word, word) for word in words), page, not_run)
 

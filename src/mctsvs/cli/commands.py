@@ -14,7 +14,7 @@ from rich.table import Table
 
 import mctsvs
 from mctsvs import methods, problems
-from mctsvs.cli import lab, own, study, summary
+from mctsvs.cli import completion, lab, own, study, summary
 from mctsvs.cli.arguments import Parser, add_data, add_failures, add_variation, show, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError, check_count
@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(command=function)
         if function is list_data:
             command.add_argument("--data", metavar="DIR", help="where to look first")
+    completion.add_command(commands)
     return top
 
 

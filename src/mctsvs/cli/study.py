@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs import problems
-from mctsvs.cli import summary
+from mctsvs.cli import learned, summary
 from mctsvs.cli.arguments import add_data, add_failures, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError
@@ -261,8 +261,8 @@ def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
         yield None
 
 
-def summarise(study: Study, problem: problems.Problem | None) -> None:
-    """The study in a few lines."""
+def summarise(study: Study, problem: problems.Problem | None) -> dict[str, float]:
+    """The study in a few lines; the importance of its variables, where it could be told."""
     trials = study.trials
     failed = [t for t in trials if t.failed]
     counts = [f"{study.evaluated}"]
@@ -282,9 +282,12 @@ def summarise(study: Study, problem: problems.Problem | None) -> None:
     ]
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
+    importance: dict[str, float] = {}
     if study.has_best and len(trials) - len(study.pending) > 2:
-        rows += summary.variables(problem, _importance(study), study.best.params, rest="")
+        importance = _importance(study)
+        rows += summary.variables(problem, importance, study.best.params, rest="")
     summary.show(rows)
+    return importance
 
 
 def _importance(study: Study) -> dict[str, float]:
@@ -313,9 +316,11 @@ def show(arguments: argparse.Namespace) -> int:
                 raise
             except InputError as error:
                 print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
-        summarise(study, problem)
+        importance = summarise(study, problem)
         if note is not None and study.evaluated < note.budget:
             print(f"{'to do':<16}{note.budget - study.evaluated} of {note.budget} evaluations")
+        if importance:
+            learned.show(study, importance)
     return 0
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mctsvs.problems import Problem
 from mctsvs.study.text import printable
 
+INDENT = 16  # of the texts
 SHOWN = 12  # variables listed
 FOUND = 0.5  # a larger score: the variable probably matters
 Rows = list[tuple[str, str]]
@@ -15,8 +19,10 @@ Rows = list[tuple[str, str]]
 
 def show(rows: Rows) -> None:
     """Print them under each other; names and messages may be anybody's."""
+    width = shutil.get_terminal_size().columns - INDENT if sys.stdout.isatty() else 10**6
     for name, text in rows:
-        print(f"{name:<16}{printable(text)}")
+        lines = textwrap.wrap(printable(text), max(20, width), break_on_hyphens=False) or [""]
+        print(f"{name:<{INDENT}}" + ("\n" + " " * INDENT).join(lines if len(lines) > 1 else [printable(text)]))
 
 
 def optimum(problem: Problem | None) -> str:
@@ -39,11 +45,11 @@ def variables(problem: Problem | None, importance: Mapping[str, float], params: 
         names: Sequence[str] = list(params)
         there = [name for name in found if name in params]
         shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
-        values = "  ".join(f"{name}={_short(params[name])}" for name in shown)
+        values = "  ".join(f"{name}={as_short_text(params[name])}" for name in shown)
         more = len(names) - len(shown)
         rows.append(("best point", values + (rest.format(more) if more else "")))
     return rows
 
 
-def _short(value: Any) -> str:
+def as_short_text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
