@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import plugins, select, solve
+from mctsvs import plugins, select, settings, solve
 from mctsvs.common import Indices, InputError, closest
 from mctsvs.engine import Engine
 from mctsvs.engines.subspace import SubspaceEngine
@@ -215,8 +215,8 @@ def missing(method: Method) -> list[str]:
 
 
 def options_of(method: Method) -> tuple[str, ...]:
-    """Names of the options a method takes."""
-    return tuple(dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()))
+    """Names of the options a method takes; `settings` names a set of them (`mctsvs.settings`)."""
+    return (*dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()), "settings")
 
 
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
@@ -231,7 +231,9 @@ def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) 
             has = f"it has {', '.join(allowed)}" if allowed else "it has none"
             raise InputError(f"method {name!r} has no option {option!r}: {has}")
     *parts, engine = _classes(method)
-    *of_parts, of_engine = (kind.options_type.take({**method.defaults, **options}) for kind in (*parts, engine))
+    named = settings.options(options.get("settings", settings.DEFAULT), name)
+    chosen = {**method.defaults, **named, **options}
+    *of_parts, of_engine = (kind.options_type.take(chosen) for kind in (*parts, engine))
     more = {}
     if parts:
         more = {"selector": parts[0](len(offsets) - 1, of_parts[0]), "solver": parts[1](of_parts[1])}

@@ -109,26 +109,34 @@ class Tree(Saved):
             path.append(children[turn])
         return path
 
-    def expand(self, leaf: Node, score: Array) -> None:
-        """Split a leaf at its mean score (line 26). Equal scores cannot be told apart: the leaf stays."""
-        own = score[leaf.variables]
+    def expand(self, leaf: Node, score: Array, split_size: int = 1) -> None:
+        """Split a leaf of more than N_split variables at its mean score (lines 25 and 26).
+
+        Equal scores cannot be told apart: the leaf stays.
+        """
+        own, at_limit = score[leaf.variables], self.variant.split_at_limit
+        if len(own) + at_limit <= split_size:
+            return
         # rounding must not decide between equal scores, hence the small margin
-        above = own > own.mean() + 1e-9 * (own.max() - own.min())
-        if above.any() and not above.all():
+        margin = 1e-9 * (own.max() - own.min())
+        middle = np.median(own) if self.variant.median else own.mean()
+        above = own >= middle - margin if at_limit else own > middle + margin
+        largest = max(above.sum(), (~above).sum())
+        if above.any() and not above.all() and not (at_limit and largest < split_size):
             children = Node(leaf.variables[above]), Node(leaf.variables[~above])
             for child in children:
                 child.value = self.value(child, score)
             leaf.children = children
 
-    def back_propagate(self, path: list[Node], score: Array) -> None:
-        """New values and one more visit for all nodes of the path (line 28).
+    def back_propagate(self, path: list[Node], score: Array, visits: int = 1) -> None:
+        """New values and one more visit, or as many as the variant says, for all nodes of the path (line 28).
 
         Nodes off the path need nothing: their variables were not moved, so their scores did not change. (Values told
         after their iteration has ended are seen when a path next leads through their nodes.)
         """
         for node in path:
             node.value = self.value(node, score)
-            node.visits += 1
+            node.visits += visits
 
     def state(self) -> State:
         """All nodes in walking order, a column each: a tree may be deeper than a recursion. Leaves give the shape."""

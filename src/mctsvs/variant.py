@@ -6,7 +6,7 @@ the table).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mctsvs.common import check_choice
 
@@ -19,18 +19,35 @@ class Variant:
     largest_score    v_X of a node is its variables' largest score, not their mean
     root_growth      Eq. 1 has sqrt(n_parent) in place of log(n_parent)
     restart_at_limit a new tree when n_bad >= N_bad, not when n_bad > N_bad (line 7)
+    visit_by_subset  each distinct subset moved counts as a visit of the path, not each iteration; equal subsets of an
+                     iteration are moved once
+    split_at_limit   a leaf with |A| >= N_split is split, at >= the mean, unless both children would be smaller than
+                     N_split; not one with |A| > N_split, at > the mean
+    median           a split is at the median score, not at the mean
     """
 
     best_of_subset: bool = False
     largest_score: bool = False
     root_growth: bool = False
     restart_at_limit: bool = False
+    visit_by_subset: bool = False
+    split_at_limit: bool = False
+    median: bool = False
 
 
 TEXT = Variant()
+PROGRAM = Variant(
+    best_of_subset=True,
+    largest_score=True,
+    root_growth=True,
+    restart_at_limit=True,
+    visit_by_subset=True,
+    split_at_limit=True,
+)
 VARIANTS = {
     "text": TEXT,
-    "authors-program": Variant(best_of_subset=True, largest_score=True, root_growth=True, restart_at_limit=True),
+    "authors-program": PROGRAM,
+    "authors-recall": replace(PROGRAM, median=True),  # what their script for the table of recalls ran
 }
 
 

@@ -10,6 +10,8 @@ import pytest
 from mctsvs.common import InputError
 from mctsvs.history import History
 from mctsvs.select.mcts import MCTS, TreeOptions, random_halves
+from mctsvs.tree import Tree
+from mctsvs.variant import variant as variants
 
 # the tree learns from what it is told in `observe`; it looks neither at points nor at coordinates
 NOTHING, EVERY = History(0), np.arange(0)
@@ -107,3 +109,46 @@ def test_random_halves() -> None:
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         TreeOptions(**options)
+
+
+def _told(selector: MCTS, rng: np.random.Generator, n: int = 1) -> None:
+    """Values that make variable 0 the best."""
+    for _ in range(n):
+        subset = selector.next(NOTHING, EVERY, rng)
+        selector.observe(subset, float(0 in subset))
+
+
+def test_the_authors_program_counts_a_visit_for_each_distinct_subset() -> None:
+    rng = np.random.default_rng(0)
+    visits = {}
+    for name in ("text", "authors-program"):
+        selector = MCTS(40, TreeOptions(variant=name))
+        _told(selector, rng, 5)  # the fifth subset begins the second iteration, which ends the first
+        assert selector.tree is not None
+        visits[name] = selector.tree.visits
+    assert visits == {"text": 1, "authors-program": 4}
+
+
+def test_the_authors_program_moves_equal_subsets_once() -> None:
+    for name, expected in (("text", 4), ("authors-program", 2)):
+        selector, rng = MCTS(2, TreeOptions(variant=name)), np.random.default_rng(0)
+        _told(selector, rng)
+        assert len(selector.subsets) + 1 == expected
+
+
+@pytest.mark.parametrize(
+    ("variant", "score", "left"),
+    [
+        ("text", [1.0, 0.5, 0.0], None),  # three variables are not more than N_split
+        ("authors-program", [1.0, 0.5, 0.0], None),  # children of two and one: both are smaller than N_split
+        ("authors-program", [1.0, 0.5, 0.5, 0.0], [0, 1, 2]),  # the mean itself counts as good
+        ("text", [1.0, 0.5, 0.5, 0.0], [0]),
+        ("authors-recall", [9.0, 1.0, 1.0, 1.0, 0.0, 0.0], [0, 1, 2, 3]),  # the median is 1, the mean 2
+        ("authors-program", [9.0, 1.0, 1.0, 1.0, 0.0, 0.0], [0]),
+    ],
+)
+def test_where_a_leaf_is_split(variant: str, score: list[float], left: list[int] | None) -> None:
+    tree = Tree.new(np.array(score), variants(variant))
+    tree.expand(tree.root, np.array(score), 3)
+    children = tree.root.children
+    assert (None if children is None else children[0].variables.tolist()) == left

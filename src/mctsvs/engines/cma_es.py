@@ -25,6 +25,7 @@ from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal
 from mctsvs.options import Options, option
 
 COVARIANCES = ("auto", "full", "diagonal")
+STARTS = ("centre", "random")
 FULL_LIMIT = 1000  # coordinates; a full matrix of 100,000 would take 75 GiB
 CONVERGED = 1e-9  # standard deviation, in widths of the box, below which a run has nothing left to find
 FLAT = 0.75  # share of a generation with one value that makes it flat
@@ -33,14 +34,16 @@ FLAT = 0.75  # share of a generation with one value that makes it flat
 @dataclass(frozen=True)
 class EvolutionOptions(Options):
     """population  values that make a generation (the paper's 20); doubled at each restart, which follows convergence
-    sigma       first standard deviation in widths of the box; the search starts at the centre. pycma keeps it at most a
+    sigma       first standard deviation in widths of the box; pycma keeps it at most a
                 third, so the paper's 0.8 (Hartmann, width 1) and 10 (Levy, width 20) both mean that third here.
+    start       centre of the box, or a random point, as in the MCTS-VS paper's experiments
     covariance  full: learns how variables go together, D^2 numbers; diagonal: one step size per variable, D numbers;
                 auto: full up to 1,000 coordinates, diagonal beyond
     """
 
     population: int = option(20, least=4)
     sigma: float = option(0.1, above=0, most=1)
+    start: str = option("centre", among=STARTS)
     covariance: str = option("auto", among=COVARIANCES)
 
     def diagonal(self, dimension: int) -> bool:
@@ -78,7 +81,7 @@ class Strategy:
         self.rng = np.random.default_rng(seed)
         self.drawn = 0
         self.run = 0  # restarts so far
-        self._start(np.full(dimension, 0.5))
+        self._start(self.rng.random(dimension) if options.start == "random" else np.full(dimension, 0.5))
 
     def _start(self, centre: Array) -> None:
         with quiet():

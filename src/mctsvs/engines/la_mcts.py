@@ -19,10 +19,14 @@ from mctsvs.common import Array, Indices
 from mctsvs.engine import Pending, Proposal, latin_hypercube
 from mctsvs.engines.design import DesignEngine, DesignOptions
 from mctsvs.engines.regions import Leaf, grow, select
+from mctsvs.gp.search import quasi_random
 from mctsvs.gp.values import standardise
 from mctsvs.options import option
 from mctsvs.solve.subspace import Subspace
 from mctsvs.solve.turbo import RegionOptions, TuRBO, TuRBOOptions
+
+FRESH = 10  # points a trust region begins with in the published program
+PROBES = 128
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,11 @@ class PartitionOptions(RegionOptions, DesignOptions):
     penalty         C of the support vector machines; 10 in place of 1 divides the space much more finely
     samples         evaluations TuRBO gets in a leaf before the tree is grown anew
     initial_points  Latin hypercube before the first tree
+    width           of the box in natural units, in which the published partition is made
     and the options of a trust region: see `mctsvs.solve.turbo`
+
+    With `published`, the program of its authors: a partition of values and coordinates as they are, C_p in the values'
+    own units, and a trust region that knows only FRESH new points of the leaf, whose boundaries it may then cross.
     """
 
     leaf_size: int = option(20, least=4)
@@ -40,6 +48,7 @@ class PartitionOptions(RegionOptions, DesignOptions):
     penalty: float = option(1.0, above=0)
     samples: int = option(50, least=1)
     initial_points: int = option(12, least=1)
+    width: float = option(1.0, above=0)
 
 
 class LAMCTS(DesignEngine):
@@ -79,9 +88,12 @@ class LAMCTS(DesignEngine):
         if self.left == 0:
             self.seed, self.grown = int(self.rng.integers(2**31)), len(self.history)
             leaf = self._leaf()
-            self.solver.start(subspace, leaf.rows, leaf.inside)
+            if self.options.published:
+                self.solver.begin(subspace, fresh(leaf, self.history.X, self.rng))
+            else:
+                self.solver.start(subspace, leaf.rows, leaf.inside)
             self.left = self.options.samples
-        elif self.solver.inside is None:  # after a restart
+        elif self.solver.inside is None and not self.options.published:  # after a restart
             self.solver.inside = self._leaf().inside
         n = min(self.left, self.solver.batch)
         self.left -= n
@@ -89,5 +101,27 @@ class LAMCTS(DesignEngine):
 
     def _leaf(self) -> Leaf:
         """The leaf to search, from the first `grown` points and the seed alone, so that it need not be saved."""
-        o, X, z = self.options, self.history.X[: self.grown], standardise(self.history.y[: self.grown])
-        return select(grow(X, z, o.leaf_size, self.seed, o.penalty), o.cp)
+        o, X, y = self.options, self.history.X[: self.grown], self.history.y[: self.grown]
+        if o.published:
+            return select(grow(X, y, o.leaf_size, self.seed, o.penalty, width=o.width), o.cp, root_growth=True)
+        return select(grow(X, standardise(y), o.leaf_size, self.seed, o.penalty), o.cp)
+
+
+def fresh(leaf: Leaf, X: Array, rng: np.random.Generator) -> Array:
+    """(FRESH, D) new points of a leaf, each in the smallest cube around a point of it that its boundaries cut.
+
+    Cubes double from a ten-thousandth of the box; where nothing cuts them, a point is drawn from the whole box.
+    """
+    points, d = rng.random((FRESH, X.shape[1])), X.shape[1]
+    rows = leaf.rows[leaf.inside(X[leaf.rows])] if leaf.path else leaf.rows[:0]
+    for i in range(FRESH if len(rows) else 0):
+        centre, unit = X[leaf.rows[rng.integers(len(leaf.rows))]], quasi_random(PROBES, d, rng)
+        for length in 1e-4 * 2.0 ** np.arange(14):
+            cube = np.clip(centre - length / 2, 0, 1), np.clip(centre + length / 2, 0, 1)
+            probes = cube[0] + (cube[1] - cube[0]) * unit
+            inside = leaf.inside(probes)
+            if not inside.all():
+                if inside.any():
+                    points[i] = probes[rng.choice(np.flatnonzero(inside))]
+                break
+    return points

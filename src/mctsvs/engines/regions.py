@@ -68,20 +68,27 @@ class Part:
             yield from child.walk()
 
 
-def grow(X: Array, z: Array, leaf_size: int, seed: int, penalty: float = 1.0) -> Part:
+def grow(X: Array, z: Array, leaf_size: int, seed: int, penalty: float = 1.0, *, width: float | None = None) -> Part:
     """The tree over all points: every node with more than `leaf_size` points is split where it can be.
 
     `penalty` is the machines' C: the larger, the more nodes can be split, and the more closely a boundary follows
-    its points.
+    its points. With a `width`, that of the box in natural units, nodes are split as in the published program: values
+    and coordinates are clustered as they are, and points belong to the cluster they are in, not to a side of the
+    boundary.
     """
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     def part(rows: Indices) -> Part:
         value = float(z[rows].mean()) if len(rows) else 0.0
-        boundary = split(X[rows], z[rows], seed, penalty) if len(rows) > leaf_size else None
-        if boundary is None:
+        if len(rows) <= leaf_size:
             return Part(rows, value)
-        good = boundary(X[rows])
+        if width is None:
+            boundary = split(X[rows], z[rows], seed, penalty)
+            good = None if boundary is None else boundary(X[rows])
+        else:
+            boundary, good = split_as_published(X[rows], z[rows], seed, penalty, width)
+        if boundary is None or good is None:
+            return Part(rows, value)
         return Part(rows, value, boundary, (part(rows[good]), part(rows[~good])))
 
     with threadpool_limits(1):  # sums in a fixed order: the same tree on any number of cores
@@ -108,11 +115,30 @@ def split(X: Array, z: Array, seed: int, penalty: float = 1.0) -> Boundary | Non
     return boundary if z[side].mean() >= z[~side].mean() else replace(boundary, good=-1.0)
 
 
-def fit(X: Array, labels: npt.NDArray[Any], seed: int, penalty: float = 1.0) -> Boundary:
-    """The boundary between points labelled 0 and 1; the kernel is as wide as the library's "scale" makes it."""
+def split_as_published(
+    X: Array, y: Array, seed: int, penalty: float, width: float
+) -> tuple[Boundary | None, npt.NDArray[np.bool_] | None]:
+    """The boundary learned from two clusters of [x, y] in natural units, and which points are in the better one."""
+    from sklearn.cluster import KMeans
+
+    features = np.column_stack([X * width, y])
+    if (features[0] == features).all():
+        return None, None
+    labels = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
+    if labels.all() or not labels.any():
+        return None, None
+    good = (labels == 1) == (y[labels == 1].mean() >= y[labels == 0].mean())
+    boundary = fit(X, good.astype(int), seed, penalty, gamma=width**2 / X.shape[1])
+    side = boundary(X)
+    return (None, None) if side.all() or not side.any() else (boundary, good)
+
+
+def fit(X: Array, labels: npt.NDArray[Any], seed: int, penalty: float = 1.0, *, gamma: float | None = None) -> Boundary:
+    """The boundary between points labelled 0 and 1; by default the kernel is as wide as the library's "scale"."""
     from sklearn.svm import SVC
 
-    centre, gamma = X.mean(axis=0), 1.0 / (X.shape[1] * float(X.var() or 1.0))
+    centre = X.mean(axis=0)
+    gamma = 1.0 / (X.shape[1] * float(X.var() or 1.0)) if gamma is None else gamma
     machine = SVC(C=penalty, gamma=gamma, random_state=seed).fit(X - centre, labels)
     vectors, weights = np.ascontiguousarray(machine.support_vectors_), machine.dual_coef_[0]
     return Boundary(centre, vectors, weights, float(machine.intercept_[0]), gamma)
@@ -136,13 +162,16 @@ class Leaf:
         return inside
 
 
-def select(root: Part, cp: float) -> Leaf:
-    """The leaf reached by the larger UCB at each step; the good child wins a tie."""
+def select(root: Part, cp: float, *, root_growth: bool = False) -> Leaf:
+    """The leaf reached by the larger UCB at each step; the good child wins a tie.
+
+    `root_growth`: sqrt(n_parent) in place of its logarithm, as in the published program.
+    """
     node, path = root, []
     while node.children is not None:
         assert node.boundary is not None
-        n = len(node.rows)
-        good, bad = (c.value + 2.0 * cp * np.sqrt(2.0 * np.log(n) / len(c.rows)) for c in node.children)
+        growth = np.sqrt(len(node.rows)) if root_growth else np.log(len(node.rows))
+        good, bad = (c.value + 2.0 * cp * np.sqrt(2.0 * growth / len(c.rows)) for c in node.children)
         path.append((node.boundary, bool(good >= bad)))
         node = node.children[0 if good >= bad else 1]
     return Leaf(node.rows, tuple(path))

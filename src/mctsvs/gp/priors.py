@@ -39,6 +39,7 @@ class Prior:
 ADDITIVE = np.array([[np.log(0.15), 1.0, np.log(0.03), 3.0], [-2.0, 1.5, -9.0, 3.0]])
 
 
+FLAT = 1e6  # a deviation that says nothing
 ISOTROPIC = np.array([-4.0, 2.0, -14.0, 5.0])  # the share of the values' variance that is a bowl
 COSINES, SMOOTHNESS = np.array([-3.0, 2.0, -14.0, 5.0]), 0.15  # of all cosines; lengthscale of their spectrum
 
@@ -95,4 +96,12 @@ def found(kernel: Kernel, d: int) -> Prior:
     return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
-PRIORS = {"subspace": subspace, "dimension-scaled": dimension_scaled, "found": found}
+def intervals(kernel: Kernel, d: int) -> Prior:
+    """None inside bounds: those of the published TuRBO, with where its fits begin."""
+    lengthscale = [np.log(0.5), FLAT, np.log(5e-3), np.log(2.0)]
+    outputscale = [0.0, FLAT, np.log(5e-2), np.log(20.0)]
+    noise = [np.log(5e-3), FLAT, np.log(5e-4), np.log(0.2)]
+    return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
+
+
+PRIORS = {"subspace": subspace, "dimension-scaled": dimension_scaled, "found": found, "intervals": intervals}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import methods
+from mctsvs import methods, settings
 from mctsvs.common import Indices, InputError, check_count
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.lab.loop import Clock, Search, optimizer, rounds
@@ -132,16 +132,17 @@ def recall(iterations: list[Indices], active: Indices) -> float | None:
 def paper_options(method: str, problem: Problem, options: Mapping[str, Any], faithful: bool = False) -> dict[str, Any]:
     """Options with what the paper sets by problem: Dropout's d is the number of variables that matter.
 
-    `faithful` adds the paper's exploration constant, its search among random candidates, its limit of 50
-    evaluations for TuRBO on a subset and what it sets for rivals (`mctsvs.lab.paper_settings`).
+    `faithful` adds the paper's settings (`mctsvs.settings`), its exploration constant, the width of the box its model
+    works in, and what it sets for rivals (`mctsvs.lab.paper_settings`).
     """
     chosen = dict(options)
-    found = methods.find(method)
-    known = methods.options_of(found)
-    if faithful:
-        burst = {"burst": 50} if found.solver == "turbo" and found.selector != "all" else {}
-        own = {**problem.paper_options, **set_by_paper(method, problem.name)}
-        for name, value in {**own, "acquisition_search": "candidates", **burst}.items():
+    known = methods.options_of(methods.find(method))
+    if faithful and method in settings.PAPER:
+        own = {"settings": "paper", **problem.paper_options, **set_by_paper(method, problem.name)}
+        widths = np.ptp(problem.bounds, axis=1)
+        if np.ptp(widths) == 0.0:  # its model has one lengthscale for all variables, in their own units
+            own["width"] = float(widths[0])
+        for name, value in own.items():
             if name in known:
                 chosen.setdefault(name, value)
     if "d" in known and problem.active is not None:

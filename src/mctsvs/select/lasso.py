@@ -32,9 +32,13 @@ PENALTIES = np.logspace(0.0, -2.5, 24)
 class LassoOptions(SizeOptions):
     """alpha   weight of the penalty, for values of unit variance; default: chosen by five-fold cross-validation.
     A large one leaves few coefficients, and the rest of the d variables are drawn at random.
+    raw     as in the MCTS-VS authors' program: coordinates and values as they are, at most a hundred steps of the fit,
+            and of equal coefficients the last ones, not random ones; `width` is that of the box in natural units
     """
 
     alpha: float | None = option(None, above=0)
+    raw: bool = False
+    width: float = option(1.0, above=0)
 
 
 class Lasso(Memoryless):
@@ -45,13 +49,31 @@ class Lasso(Memoryless):
 
     def next(self, history: History, owner: Indices, rng: np.random.Generator) -> Indices:
         self.iteration += 1
-        strength = np.zeros(self.n_variables)
+        strength, o = np.zeros(self.n_variables), self.options
+        if o.raw:
+            np.add.at(strength, owner, np.abs(coefficients_as_they_are(history, o)))
+            return np.sort(np.argsort(strength, kind="stable")[-o.d :])
         y = standardise(history.y)
         if len(y) >= FEWEST and y.any():
-            np.add.at(strength, owner, np.abs(coefficients(history.X, y, self.options.alpha, rng)))
+            np.add.at(strength, owner, np.abs(coefficients(history.X, y, o.alpha, rng)))
         # a random order under a stable sort: ties, and the many zeros above all, are broken at random
         order = rng.permutation(self.n_variables)
-        return np.sort(order[np.argsort(-strength[order], kind="stable")[: self.options.d]])
+        return np.sort(order[np.argsort(-strength[order], kind="stable")[: o.d]])
+
+
+def coefficients_as_they_are(history: History, options: LassoOptions) -> Array:
+    """(D,) of points and values in natural units; zeros before there are two points."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import Lasso as Linear
+
+    if len(history) < 2:
+        return np.zeros(history.X.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = Linear(alpha=options.alpha or 1.0, max_iter=100).fit(history.X * options.width, history.y)
+    return np.asarray(model.coef_, dtype=np.float64)
 
 
 def coefficients(X: Array, y: Array, alpha: float | None, rng: np.random.Generator) -> Array:

@@ -27,7 +27,7 @@ class TreeOptions(Options):
     split_size      N_split, 3: a leaf with more variables than this is split
     cp              C_p: exploration; default 0.2 standard deviations of the values seen so far, so that
                     the scale of the objective does not matter. The paper sets 0.1 (Hartmann), 10 (Levy)...
-    variant         "text" or "authors-program" (see `mctsvs.variant`)
+    variant         "text", "authors-program" or "authors-recall" (see `mctsvs.variant`)
     """
 
     subset_batches: int = option(2, least=1)
@@ -42,17 +42,18 @@ class MCTS(Saved):
     """Selects variables by Monte Carlo tree search over groups of variables."""
 
     options_type: ClassVar[type[TreeOptions]] = TreeOptions
-    saved = ("iteration", "information", "search", "turns", "subsets")
+    saved = ("iteration", "information", "search", "turns", "subsets", "moved")
     iteration: int
     information: InformationSet
     search: Tree | None
     turns: list[int] | None  # from the root to the selected leaf X, 1 for each right child
     subsets: list[Indices]  # of this iteration, still to be moved
+    moved: int  # how many this iteration has in all
 
     def __init__(self, n_variables: int, options: TreeOptions) -> None:
         self.options, self.variant = options, variant(options.variant)
         self.information = InformationSet(n_variables, self.variant)
-        self.iteration, self.search, self.turns, self.subsets = 0, None, None, []
+        self.iteration, self.search, self.turns, self.subsets, self.moved = 0, None, None, [], 0
 
     def initial(self, points: int | None, rng: np.random.Generator) -> list[tuple[Indices, int]]:
         """N_v random subsets of all variables, each with its complement (line 1), N_s points each."""
@@ -78,6 +79,9 @@ class MCTS(Saved):
         leaf = self.search.path(self.turns)[-1].variables  # 11: A_X
         for _ in range(self.options.subset_batches):  # 13
             self.subsets += random_halves(leaf, rng)  # 14, 22: M and its complement
+        if self.variant.visit_by_subset:
+            self.subsets = list({subset.tobytes(): subset for subset in self.subsets}.values())
+        self.moved = len(self.subsets)
 
     # lines 15 to 21 (model, new points, fill-in, evaluation) are the engine's, once for each subset
 
@@ -87,9 +91,8 @@ class MCTS(Saved):
     def _finish_iteration(self, turns: list[int]) -> None:
         assert self.search is not None
         score, path = self.information.score, self.search.path(turns)  # 24
-        if len(path[-1].variables) > self.options.split_size:  # 25
-            self.search.expand(path[-1], score)  # 26
-        self.search.back_propagate(path, score)  # 28
+        self.search.expand(path[-1], score, self.options.split_size)  # 25, 26
+        self.search.back_propagate(path, score, self.moved if self.variant.visit_by_subset else 1)  # 28
 
     def _is_bad(self, tree: Tree) -> bool:
         """n_bad > N_bad (line 7)."""

@@ -16,11 +16,13 @@ from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.propose import propose_greedily
 from mctsvs.gp.search import SurfaceLike, crossovers, maximise, quasi_random
 from mctsvs.options import Options, option
+from mctsvs.solve import plain
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
 
 ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
+SURROGATES = ("own", "scikit-learn")
 CROSSED = 8  # best points that crossovers are made of
 
 
@@ -87,6 +89,9 @@ class BOOptions(ModelOptions):
                         candidates: the paper's, the n best of `candidates` quasi-random points
     starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
     crossovers          points beside the pool, each made of two good ones
+    surrogate           own (default), as the options above say; scikit-learn: the MCTS-VS paper's, with expected
+                        improvement and its best candidates, whatever the options above say (`mctsvs.solve.plain`)
+    width               of the box in natural units, which that model works in
     """
 
     acquisition: str = option("log-ei", among=ACQUISITIONS)
@@ -96,6 +101,8 @@ class BOOptions(ModelOptions):
     pool: int = option(256, least=2)
     climb: int = option(20, least=0)
     crossovers: int = option(0, least=0)
+    surrogate: str = option("own", among=SURROGATES)
+    width: float = option(1.0, above=0)
 
 
 class BayesianOptimisation(Saved):
@@ -123,7 +130,10 @@ class BayesianOptimisation(Saved):
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         if len(subspace.history) < 2:
             return rng.random((n, subspace.dimension))
-        o, posterior = self.options, self._posterior(subspace)
+        o = self.options
+        if o.surrogate == "scikit-learn":
+            return plain.propose(n, subspace.X, subspace.y, o.candidates, rng, width=o.width)
+        posterior = self._posterior(subspace)
         lie, best = float(posterior.y.min()), float(posterior.y.max())
         posterior = posterior.with_lies(subspace.avoid, lie)
         thompson = o.acquisition == "thompson"

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.common import Array, Indices
-from mctsvs.gp.model import Model, ModelSettings, nearest
+from mctsvs.gp.model import LARGEST_FIT, Model, ModelSettings, Refit, nearest
 from mctsvs.gp.posterior import Posterior, SamplePaths
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.search import climb, quasi_random
@@ -29,6 +29,10 @@ from mctsvs.state import Saved
 LOCAL_POINTS = 200  # most points of a region's model, or twice the coordinates if that is more
 GAIN = 1e-3  # of the spread of the values: less is no success
 MOVED = 20.0  # coordinates a candidate moves, on average
+PUBLISHED = ModelSettings(
+    prior="intervals", refit=Refit(1.0), winsorise=False, iterations=50, constant_mean=True, thorough=True
+)
+BEYOND = 100  # candidates for each coordinate, at most, in the published program
 HALVINGS = 8  # of the way from the centre to a candidate that is not allowed
 
 Inside = Callable[[Array], npt.NDArray[np.bool_]]
@@ -44,6 +48,9 @@ class RegionOptions(Options):
     patience        evaluations without success, to halve; 0: as many as there are coordinates
     climb           steps uphill on the drawn function from the best candidate; 0 for the TuRBO paper's plain choice
     prior, fit_points, fit_iterations   of the model: see `mctsvs.gp.model`
+    published       the TuRBO paper's choices where ours differ: parameters by likelihood alone within its bounds,
+                    fitted anew for every batch to all points of the region as they are; draws with the noise in them;
+                    at most 100 candidates for each coordinate; a gain of a thousandth of the best value is a success
     """
 
     batch: int = 4
@@ -55,6 +62,12 @@ class RegionOptions(Options):
     prior: str = option("subspace", among=PRIORS)
     fit_points: int = 400
     fit_iterations: int = 10
+    published: bool = False
+
+    def model(self) -> ModelSettings:
+        if self.published:
+            return PUBLISHED
+        return ModelSettings(prior=self.prior, fit_points=self.fit_points, iterations=self.fit_iterations)
 
 
 @dataclass(frozen=True)
@@ -74,15 +87,16 @@ class Region(TrustRegion):
     model: Model = field(default_factory=Model)
     foreign: int = 0  # so many of the first rows teach the model only: the centre is one of the others
 
-    def condition(self, subspace: Subspace) -> tuple[Posterior, Array, Array]:
+    def condition(self, subspace: Subspace, *, whole: bool = False) -> tuple[Posterior, Array, Array]:
         """The region's model, its centre, and the values the model was given.
 
-        Of many points only the nearest to the centre enter: values far away set a scale on which the differences
-        near the optimum look like noise. Failures enter as bad values, to which no parameter is fitted.
+        Of many points only the nearest to the centre enter, unless the `whole` region is to: values far away set a
+        scale on which the differences near the optimum look like noise. Failures enter as bad values, to which no
+        parameter is fitted.
         """
         X, y = subspace.X[self.rows], subspace.y[self.rows]
         centre = X[self.foreign + int(np.argmax(y[self.foreign :]))]
-        most = max(LOCAL_POINTS, 2 * subspace.dimension)
+        most = LARGEST_FIT if whole else max(LOCAL_POINTS, 2 * subspace.dimension)
         if len(y) > most and self.model.theta is not None:
             near = nearest(X, centre, most, scale=np.exp(-self.model.theta[: len(centre)]))
             X, y = X[near], y[near]
@@ -98,12 +112,14 @@ class Region(TrustRegion):
         if not len(rows):
             return
         values = y[rows]
-        self.resize(
-            success=bool(values.max() > self.best + GAIN * float(y.std())),
-            patience=options.patience or max(4, d),
-            needed=options.successes,
-            evaluations=len(rows),
-        )
+        gain = GAIN * float(abs(self.best) if options.published else y.std())
+        if np.isfinite(self.best) or not options.published:  # there a region's first points are no success
+            self.resize(
+                success=bool(values.max() > self.best + gain),
+                patience=options.patience or max(4, d),
+                needed=options.successes,
+                evaluations=len(rows),
+            )
         self.best = max(self.best, float(values.max()))
         self.rows = np.append(self.rows, rows)
 
@@ -179,6 +195,12 @@ class TuRBO(Saved):
         if self.seen:
             self.regions[0].best = float(subspace.y.max())
 
+    def begin(self, subspace: Subspace, design: Array) -> None:
+        """One new region that knows nothing but what comes of these points."""
+        self.coordinates, self.seen, self.handed = subspace.coordinates, len(subspace.history), {}
+        self.regions, self.inside = [self._region()], None
+        self.regions[0].design = list(design)
+
     def start(self, subspace: Subspace, rows: Indices, inside: Inside | None) -> None:
         """One new region around the best of these rows; the others, and the last model's fit, help its model."""
         region = self._region()
@@ -192,8 +214,7 @@ class TuRBO(Saved):
         self.regions, self.inside = [region], inside
 
     def _region(self) -> Region:
-        o = self.options
-        return Region(model=Model(ModelSettings(prior=o.prior, fit_points=o.fit_points, iterations=o.fit_iterations)))
+        return Region(model=Model(self.options.model()))
 
     def _learn(self, subspace: Subspace, rng: np.random.Generator) -> None:
         """Give each new point to the region that proposed it, and let the regions grow, shrink or start anew."""
@@ -221,12 +242,15 @@ class TuRBO(Saved):
         for i, region in enumerate(self.regions):
             if len(region.rows) < 2:
                 continue
-            posterior, centre, y = region.condition(subspace)
+            posterior, centre, y = region.condition(subspace, whole=self.options.published)
             # categories are free everywhere: inside a small box no code could overtake the centre's own
             low, high = region.box(centre, posterior.theta[: len(centre)], free=subspace.categorical)
             points = self._candidates(low, high, centre, rng)
             paths = posterior.sample_paths(n, rng)
-            pools.append(Pool(i, centre, low, high, points, paths, y.mean() + y.std() * paths(points)))
+            drawn = paths(points)
+            if self.options.published:
+                drawn += np.exp(posterior.theta[-1] / 2.0) * rng.standard_normal(drawn.shape)
+            pools.append(Pool(i, centre, low, high, points, paths, y.mean() + y.std() * drawn))
         if not pools:
             return [(0, point) for point in quasi_random(n, subspace.dimension, rng)]
         chosen: list[tuple[int, Array]] = []
@@ -238,6 +262,7 @@ class TuRBO(Saved):
     def _candidates(self, low: Array, high: Array, centre: Array, rng: np.random.Generator) -> Array:
         """Quasi-random points in the box, each moving a random few coordinates of the centre."""
         d, size = len(centre), self.options.candidates
+        size = min(size, BEYOND * d) if self.options.published else size
         moved = rng.random((size, d)) < min(1.0, MOVED / d)
         moved[np.arange(size), rng.integers(0, d, size)] = True
         points = np.where(moved, low + (high - low) * quasi_random(size, d, rng), centre)

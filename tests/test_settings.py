@@ -1,0 +1,78 @@
+"""Settings: named sets of options, and what the published choices of rivals do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs import Optimizer, methods, problems, settings
+from mctsvs.common import InputError
+from mctsvs.history import History
+from mctsvs.lab.run import paper_options
+from mctsvs.select.lasso import Lasso, LassoOptions
+
+
+@pytest.mark.parametrize("name", ["paper", "published"])
+def test_every_option_of_a_setting_exists_and_is_allowed(name: str) -> None:
+    for method, options in settings.SETTINGS[name].items():
+        found = methods.METHODS[method]
+        assert set(options) <= set(methods.options_of(found))
+        if not methods.missing(found):
+            assert methods.make(method, np.arange(9), np.random.default_rng(0), settings=name) is not None
+
+
+def test_a_users_option_comes_before_the_setting() -> None:
+    engine: Any = methods.make("mcts-vs-turbo", np.arange(9), np.random.default_rng(0), settings="paper", burst=7)
+    assert (engine.options.burst, engine.solver.options.batch, engine.solver.options.climb) == (7, 10, 0)
+
+
+def test_unknown_settings_are_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"unknown settings 'papers': use one of library, paper"):
+        Optimizer([(0, 1)] * 3, method="bo", settings="papers")
+
+
+def test_paper_sets_constant_width_and_model_by_problem() -> None:
+    chosen = paper_options("mcts-vs-bo", problems.make("Levy10_100"), {}, True)
+    assert chosen == {"settings": "paper", "cp": 10.0, "width": 20.0}
+    assert paper_options("turbo", problems.make("Levy10_100"), {}, True) == {"settings": "paper"}
+    assert paper_options("mcts-vs", problems.make("Levy10_100"), {}, True) == {}
+
+
+@pytest.mark.needs("sklearn", "cma")
+@pytest.mark.parametrize("method", ["turbo", "la-mcts-turbo", "mcts-vs-turbo", "mcts-vs-bo", "cma-es", "lasso-bo"])
+def test_runs_with_the_papers_settings_survive_being_restored(method: str) -> None:
+    def f(x: Any) -> float:
+        return -float(((np.asarray(x) - 0.3) ** 2).sum())
+
+    opt = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method=method, seed=1, settings="paper")
+    for k in range(45):
+        if k == 33:
+            opt = Optimizer.restore(opt.state())
+        (trial,) = opt.ask()
+        opt.tell(trial, f(trial.x))
+    other = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method=method, seed=1, settings="paper")
+    for _ in range(45):
+        (trial,) = other.ask()
+        other.tell(trial, f(trial.x))
+    assert np.array_equal(opt.best.x, other.best.x)
+
+
+@pytest.mark.needs("cma")
+def test_evolution_starts_anywhere_as_published() -> None:
+    first = [
+        Optimizer([(0, 1)] * 400, method="cma-es", seed=3, sigma=1e-3, **options).ask()[0].x
+        for options in ({}, {"settings": "published"})
+    ]
+    assert np.abs(first[0] - 0.5).max() < 0.05 < np.abs(first[1] - 0.5).mean()
+
+
+@pytest.mark.needs("sklearn")
+def test_lasso_as_published_picks_the_last_variables_where_all_coefficients_are_zero() -> None:
+    problem, rng = problems.make("Hartmann6_300"), np.random.default_rng(0)
+    history = History(300)
+    for x in rng.random((100, 300)):
+        history.add(x, problem(x))
+    chosen = Lasso(300, LassoOptions(d=6, alpha=0.1, raw=True)).next(history, np.arange(300), rng)
+    assert chosen.tolist() == [294, 295, 296, 297, 298, 299]
