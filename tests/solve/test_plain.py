@@ -41,7 +41,7 @@ def test_proposals_are_distinct_candidates_where_improvement_is_expected() -> No
     X, _ = _data(40, 2, 1.0)
     history = History(2)
     for x in X:
-        history.add(x, -100.0 * float(((x - 0.3) ** 2).sum()))
+        history.add(x, -5.0 * float(((x - 0.3) ** 2).sum()))
     solver = solve.make("bo", surrogate="scikit-learn", candidates=256)
     points = solver.propose(3, Subspace(history, np.arange(2), np.empty((0, 2))), np.random.default_rng(1))
     assert len(np.unique(points, axis=0)) == 3
