@@ -40,14 +40,15 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+import native
 from mctsvs import methods, problems
-from mctsvs.common import Array, Indices, InputError
+from mctsvs.common import Array, InputError
 from mctsvs.engines.subspace import SubspaceEngine
 from mctsvs.lab import loop, suites
 from mctsvs.lab.cases import Case
@@ -73,7 +74,14 @@ PROBLEMS = (
 METHODS = ("mcts-vs", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
 HEADLINE = ("Hartmann6_500", "Levy10_300", "Hartmann6_5_500_v", "Hartmann6_500@0.1", "Levy10_300@1")
 POINTS = (50, 100, 200, 600)
-NEEDS = {"smac": "smac", "nevergrad": "nevergrad", "pycma": "cma", "pycma from centre": "cma", "botorch": "botorch"}
+NEEDS = {
+    "smac": "smac",
+    "nevergrad": "nevergrad",
+    "pycma": "cma",
+    "pycma from centre": "cma",
+    "botorch": "botorch",
+    **native.NEEDS,
+}
 SUITES = ("bbob", "bbob-largescale", "bbob-mixint")  # those whose value alone says who is ahead
 SUITE_POINTS = (50, 100, 200, 400)
 KNOWN = " with budget"  # after a method's name: it is told how many evaluations there will be
@@ -123,18 +131,6 @@ def botorch(problem: problems.Problem, seed: int) -> loop.Search:
     return opt
 
 
-@dataclass(eq=False)
-class Point:
-    """A point to evaluate, and what a library calls it; all variables are moved."""
-
-    number: int
-    x: Array
-    handle: Any
-    variables: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    iteration: int = 0
-    value: float | None = None
-
-
 class Outside:
     """Another library in our loop, which is given the unit cube, costs to minimise, and one point at a time."""
 
@@ -152,11 +148,11 @@ class Outside:
     def learn(self, handle: Any, cost: float) -> None:
         raise NotImplementedError
 
-    def ask(self) -> list[Point]:
+    def ask(self) -> list[native.Point]:
         (u, handle), self.asked = self.next(), self.asked + 1
-        return [Point(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle)]
+        return [native.Point(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle)]
 
-    def tell(self, point: Point, value: float | None) -> None:
+    def tell(self, point: native.Point, value: float | None) -> None:
         assert value is not None
         point.value = value
         self.learn(point.handle, self.sign * value)
@@ -248,6 +244,8 @@ def search(method: str, problem: problems.Problem, seed: int, budget: int) -> An
     }
     if method in outside:
         return outside[method]()
+    if method in native.NEEDS:
+        return native.search(method, problem, seed, budget)
     name, _, part = method.partition(" without ")
     known = budget if name.endswith(KNOWN) else None
     options = {part: False} if part else {}
