@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from mctsvs.options import Options
 from mctsvs.space import Region
 from mctsvs.state import Saved
 from mctsvs.tree import Node
+
+if TYPE_CHECKING:
+    from mctsvs.gp.lattice import Lattice
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,15 @@ class HistoryEngine(Saved):
         if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
             return variables
         return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
+
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        """The values that coordinates can take, where some cannot take any."""
+        from mctsvs.gp.lattice import Lattice  # linear algebra that not every method needs
+
+        if self.region is not None:
+            return Lattice.of(self.region.space)
+        return None if self.owner[-1] + 1 == len(self.owner) else Lattice.of_categories(self.owner)
 
     def plan(self, budget: int) -> None:
         """Most methods do not look ahead."""

@@ -20,7 +20,7 @@ def bowl(x: Array) -> float:
 
 def view(X: Array, y: Array, waiting: Array = NONE) -> View:
     at = int(np.argmax(y))
-    return View(X, y, X[at], float(y[at]), waiting=waiting, failed=NONE, blocks=[])
+    return View(X, y, X[at], float(y[at]), waiting=waiting, failed=NONE)
 
 
 def search(model: FoundModel, budget: int, seed: int) -> tuple[Array, Array]:

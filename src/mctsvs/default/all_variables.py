@@ -15,6 +15,7 @@ from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
 from mctsvs.default.turns import Candidate, in_turn
+from mctsvs.gp.lattice import Lattice
 from mctsvs.history import History
 from mctsvs.solve import DIMENSION_SCALED, ISOTROPIC, Solver
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
@@ -32,6 +33,7 @@ class AllModel(Saved):
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
     alike: IsotropicSearch
+    lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     def __init__(self, owner: Indices, parts: Ablation) -> None:
         self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
@@ -69,7 +71,7 @@ class AllModel(Saved):
         """What a solver proposes for the coordinates chosen, in its place."""
         start, moved = history.X[history.best(1)[0]], self.moved
         failed = history.failures_beside(start, moved) if self.given else None  # others may do what others did
-        subspace = Subspace(history, moved, waiting, self.owner, failed)
+        subspace = Subspace(history, moved, waiting, self.owner, failed, whole=self.lattice)
 
         def place(solver: Solver, rng: np.random.Generator) -> Candidate:
             x = start.copy()

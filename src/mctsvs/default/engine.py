@@ -18,7 +18,6 @@ from mctsvs.default.found import FoundModel, View
 from mctsvs.default.phases import Design, Kind, OptimiseAll, Phase, Probe, Question
 from mctsvs.default.sparsity import ActiveCount
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
-from mctsvs.gp.categories import blocks_of, other_category
 from mctsvs.solve.subspace import thinned
 from mctsvs.tree import Node
 
@@ -191,6 +190,8 @@ class EvidenceSearch(HistoryEngine):
         """A point that is hardly another one: noise shows in its value, a change of the objective does not."""
         assert self.incumbent is not None
         x, single = self.incumbent.copy(), np.bincount(self.owner)[self.owner] == 1
+        if self.region is not None:
+            single &= np.isinf(self.region.levels)
         x[single] += np.where(x[single] < 0.5, const.NUDGE, -const.NUDGE)
         return Question(Kind.NUDGE, x, self.everything, self.level)
 
@@ -201,9 +202,8 @@ class EvidenceSearch(HistoryEngine):
         x, k, rng = self.incumbent.copy(), len(coordinates), self.rng
         anywhere, pushed = rng.random(k), (x[coordinates] + const.LEAST_PUSH + const.PUSHES * rng.random(k)) % 1.0
         x[coordinates] = np.where(rng.random(k) < 0.5, anywhere, pushed)
-        for block in blocks_of(self.owner, coordinates):
-            category = coordinates[block]
-            x[category] = other_category(self.incumbent, category, rng)
+        if self.lattice is not None:
+            x[coordinates] = self.lattice.among(coordinates).changed(x[coordinates], self.incumbent[coordinates], rng)
         if self.region is not None and self.region.constrained:
             x = self.region.spread(x, self.incumbent, group)
         return Question(kind, x, group, self.level, self.incumbent)
@@ -218,8 +218,8 @@ class EvidenceSearch(HistoryEngine):
         d = len(moved)
         failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
-        blocks = blocks_of(self.owner, moved)
-        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, blocks=blocks)
+        lattice = None if self.lattice is None else self.lattice.among(moved)
+        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, lattice=lattice)
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
             found.begin_epoch(len(history), d, self.rng)
@@ -231,6 +231,7 @@ class EvidenceSearch(HistoryEngine):
     def step_in_all(self, waiting: Array, among: Indices | None = None, *, alike: bool = False) -> Question:
         """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
         model, turn = self.all_model, self._turn
+        model.lattice = self.lattice
         model.choose(turn, self.evidence.probability, self.rng, among=among)
         x = (
             model.propose_alike(self.history, waiting, self.rng)

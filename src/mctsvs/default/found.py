@@ -16,8 +16,8 @@ from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
-from mctsvs.gp.categories import Blocks, decide
 from mctsvs.gp.kernels import Kernel
+from mctsvs.gp.lattice import Lattice, maximise
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, nearest, spread_by_rank
 from mctsvs.gp.posterior import Posterior
@@ -40,7 +40,7 @@ class View:
     _: KW_ONLY
     waiting: Array  # (p, d) points that wait for their value
     failed: Array  # (f, d) points that failed
-    blocks: Blocks  # coordinates of each category
+    lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     @property
     def avoid(self) -> Array:
@@ -177,14 +177,15 @@ class FoundModel(Saved):
         single[np.arange(each * d), np.repeat(np.arange(d), each)] = rng.random(each * d)
         candidates = np.clip(np.concatenate([pool(const.POOL, incumbent[None], rng), single]), low, high)
         surface = Surface(posterior, log_expected_improvement(best))
+        if view.lattice is not None:
+            candidates, known = np.concatenate([incumbent[None], candidates]), np.concatenate([view.X, view.avoid])
+            limits = {"starts": const.CLIMBS, "iterations": const.CLIMB, "box": (low, high)}
+            return Candidate(*maximise(surface, view.lattice, candidates, known, rng, **limits), local)
         chosen, promise = candidates[0], -np.inf
         for start in candidates[np.argsort(-surface(candidates), kind="stable")[: const.CLIMBS]]:
             point, value = climb(surface, start, low, high, iterations=const.CLIMB)
             if value > promise:
                 chosen, promise = point, value
-        if view.blocks:
-            chosen = decide(surface, chosen, view.blocks, np.concatenate([view.X, view.avoid]), rng)
-            promise = float(surface(chosen[None])[0])
         return Candidate(chosen, promise, local)
 
 

@@ -89,7 +89,7 @@ class SubspaceEngine(HistoryEngine):
         variables, n = self.current, min(self.left, self.solver.batch or self.left)
         self.left -= n
         moved = self.coordinates_of(variables)
-        subspace = Subspace(self.history, moved, waiting, self.owner, next_ticket=self.proposed)
+        subspace = Subspace(self.history, moved, waiting, self.owner, next_ticket=self.proposed, whole=self.lattice)
         points = values = self.solver.propose(n, subspace, self.rng)
         if len(moved) < self.dimension:
             points = self.fill_in(len(values), self.history, self.owner, self.rng)

@@ -61,6 +61,12 @@ def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
     return np.concatenate([quasi_random(size - local, d, rng), around])
 
 
+def candidates_of(size: int, incumbents: Array, beside: Array | None, rng: np.random.Generator) -> Array:
+    """A pool of this size, and further points (k, d)."""
+    candidates = pool(size, incumbents, rng)
+    return candidates if beside is None else np.concatenate([candidates, beside])
+
+
 def crossovers(size: int, best: Array, rng: np.random.Generator) -> Array:
     """(size, d) points made of two good ones, a of the three best and b of all: `best` (k, d), the best first.
 
@@ -120,21 +126,31 @@ def maximise(
 
     `beside` (k, d) are further points of the pool.
     """
-    candidates = pool(size, incumbents, rng)
-    if beside is not None:
-        candidates = np.concatenate([candidates, beside])
+    candidates = candidates_of(size, incumbents, beside, rng)
     values = surface(candidates)
     order = np.argsort(-values, kind="stable")[:starts]
-    best: Array = candidates[order[0]]
-    best_value, learnt = float(values[order[0]]), Pairs()
-    race = iterations if starts == 1 else min(RACE, iterations)
-    for start in candidates[order]:
+    return climb_from(surface, candidates[order], float(values[order[0]]), iterations=iterations)
+
+
+def climb_from(
+    surface: SurfaceLike,
+    starts: Array,
+    value: float,
+    low: Array | float = 0.0,
+    high: Array | float = 1.0,
+    *,
+    iterations: int = 20,
+) -> Array:
+    """(d,) the best point: a climb from each start (k, d), the one ahead goes on; `value` is that of the first."""
+    best, best_value, learnt = starts[0], value, Pairs()
+    race = iterations if len(starts) == 1 else min(RACE, iterations)
+    for start in starts:
         pairs = Pairs()
-        point, value = climb(surface, start, iterations=race, pairs=pairs)
+        point, value = climb(surface, start, low, high, iterations=race, pairs=pairs)
         if value > best_value:
             best, best_value, learnt = point, value, pairs
     if race < iterations:
-        point, value = climb(surface, best, iterations=iterations - race, pairs=learnt)
+        point, value = climb(surface, best, low, high, iterations=iterations - race, pairs=learnt)
         if value > best_value:
             best = point
     return best

@@ -9,12 +9,12 @@ import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.gp import acquisition as acq
-from mctsvs.gp.categories import Blocks, blocks_of, decide
+from mctsvs.gp import lattice as on_lattice
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.propose import propose_greedily
-from mctsvs.gp.search import SurfaceLike, crossovers, maximise, quasi_random
+from mctsvs.gp.search import SurfaceLike, candidates_of, crossovers, maximise, quasi_random
 from mctsvs.options import Options, option
 from mctsvs.solve import plain
 from mctsvs.solve.subspace import Subspace
@@ -109,8 +109,8 @@ class BayesianOptimisation(Saved):
     """A Gaussian process on the selected variables, and points that maximise an acquisition function.
 
     best        a model of the best points alone, once there are enough
-    distinct    categories are decided so that a point is new among the coordinates given (as it always is when
-                these are all): for callers that leave the others alone
+    distinct    whole numbers and categories are chosen so that a point is new among the coordinates given (as it
+                always is when these are all): for callers that leave the others alone
 
     Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
     but its parameters are never fitted to them.
@@ -141,24 +141,20 @@ class BayesianOptimisation(Saved):
             points = quasi_random(o.candidates, subspace.dimension, rng)
             value = self._surface(posterior, best, subspace, rng)(points)
             return points[np.argsort(-value, kind="stable")[:n]]
-        good, blocks = subspace.X[subspace.history.best(CROSSED)], self._categories(subspace)
+        good = subspace.X[subspace.history.best(CROSSED)]
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
             surface = self._surface(posterior, best, subspace, rng)
             beside = crossovers(o.crossovers, good, rng) if o.crossovers else None
-            point = maximise(surface, good[:3], rng, size=o.pool, starts=o.starts, iterations=o.climb, beside=beside)
-            if blocks:
-                known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
-                point = decide(surface, point, blocks, known, rng)
-            return point
+            limits = {"starts": o.starts, "iterations": o.climb}
+            if subspace.lattice is None:
+                return maximise(surface, good[:3], rng, size=o.pool, beside=beside, **limits)
+            candidates = candidates_of(o.pool, good[:3], beside, rng)
+            known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
+            known = known if self.distinct or subspace.complete else known[:0]  # others are filled in: it is not known
+            return on_lattice.maximise(surface, subspace.lattice, candidates, known, rng, **limits)[0]
 
         return propose_greedily(n, posterior, None if thompson else lie, find)
-
-    def _categories(self, subspace: Subspace) -> Blocks:
-        """Those to decide: where other variables are filled in afterwards, a point that looks known is not."""
-        if subspace.owner is None or not (self.distinct or subspace.complete):
-            return []
-        return blocks_of(subspace.owner, subspace.coordinates)
 
     def _posterior(self, subspace: Subspace) -> Posterior:
         """The model of this subset, of all points or of a part; another subset starts another one."""

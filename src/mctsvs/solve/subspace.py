@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.common import Array, Indices
+from mctsvs.gp.lattice import Lattice
 from mctsvs.history import History
 
 MOST_AVOIDED = 200  # points that failed or wait for their value
@@ -24,6 +25,7 @@ class Subspace:
     owner: Indices | None = None  # (D,) variable of each coordinate; None: a variable each
     failed: Array | None = None  # (f, D) the failures that count; None: all
     next_ticket: int = 0  # of the first point that will be proposed here; the others' follow
+    whole: Lattice | None = None  # the values that all D coordinates can take; None: any
 
     @property
     def dimension(self) -> int:
@@ -51,6 +53,14 @@ class Subspace:
         if self.owner is None:
             return np.zeros(self.dimension, dtype=np.bool_)
         return np.asarray(np.bincount(self.owner)[self.owner[self.coordinates]] > 1)
+
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        """The values that these coordinates can take, where some cannot take any."""
+        if self.whole is None:
+            return None
+        lattice = self.whole if self.complete else self.whole.among(self.coordinates)
+        return lattice if len(lattice.discrete) else None
 
     @cached_property
     def failures(self) -> Array:
