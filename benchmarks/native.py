@@ -1,7 +1,7 @@
 """Other libraries on spaces of every kind of variable, each told in its own terms what is whole, a choice or absent.
 
-`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.lab.loop`): Optuna's TPE (multivariate)
-and GP sampler, CMA-ES with margin (package cmaes), Nevergrad's NGOpt.
+`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.lab.loop`): Optuna's TPE (multivariate,
+and with groups where there are conditions) and GP sampler, CMA-ES with margin (package cmaes), Nevergrad's NGOpt.
 """
 
 from __future__ import annotations
@@ -70,11 +70,29 @@ class Optuna(Native):
         self.distributions = {name: _optuna(v) for name, v in zip(self.space.names, self.space.variables, strict=True)}
 
     def next(self) -> tuple[Array, Any]:
-        trial = self.study.ask(self.distributions)
-        return np.array([float(trial.params[name]) for name in self.space.names]), trial
+        if not self.space.conditional:
+            trial = self.study.ask(self.distributions)
+            return np.array([float(trial.params[name]) for name in self.space.names]), trial
+        trial, x = self.study.ask(), np.array(self.space.standard)
+        for v in self._parents_first():
+            if self.space.active(self.space.encode(x))[v]:
+                x[v] = float(_suggest(trial, self.space.names[v], self.distributions[self.space.names[v]]))
+        return x, trial
+
+    def _parents_first(self) -> list[int]:
+        """All variables, those without conditions first: conditions are one deep here."""
+        return sorted(range(len(self.space)), key=lambda v: bool(self.space.variables[v].when))
 
     def learn(self, handle: Any, cost: float) -> None:
         self.study.tell(handle, cost)
+
+
+def _suggest(trial: Any, name: str, distribution: Any) -> Any:
+    kind = type(distribution).__name__
+    if kind == "CategoricalDistribution":
+        return trial.suggest_categorical(name, distribution.choices)
+    suggest = trial.suggest_int if kind == "IntDistribution" else trial.suggest_float
+    return suggest(name, distribution.low, distribution.high, log=distribution.log, step=distribution.step)
 
 
 def _optuna(variable: Any) -> Any:
@@ -145,7 +163,8 @@ def _nevergrad(p: Any, variable: Any) -> Any:
 def search(name: str, problem: problems.Problem, seed: int, budget: int) -> Native:
     """The library of that name, a key of `NEEDS`."""
     if name == "tpe":
-        return Optuna(problem, lambda samplers: samplers.TPESampler(seed=seed, multivariate=True))
+        group = Space.of(problem.space).conditional
+        return Optuna(problem, lambda samplers: samplers.TPESampler(seed=seed, multivariate=True, group=group))
     if name == "gp-sampler":
         return Optuna(problem, lambda samplers: samplers.GPSampler(seed=seed))
     return Margin(problem, seed) if name == "cmaes with margin" else NGOpt(problem, seed, budget)

@@ -41,11 +41,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+import mixed
 import native
 from mctsvs import methods, problems
 from mctsvs.common import Array, InputError
@@ -257,7 +259,8 @@ def make(name: str, seed: int) -> problems.Problem:
     name, _, noise = name.partition("@")
     name, _, step = name.partition("~")
     moved = not name.startswith("bbob")  # COCO's instances are moved by themselves
-    problem = pairs(seed) if name == "Pairs" else problems.make(name, shuffle=moved, shift=moved, seed=seed)
+    own = {"Pairs": pairs, "Mixed100": mixed.make, "Conditional100": partial(mixed.make, conditional=True)}
+    problem = own[name](seed) if name in own else problems.make(name, shuffle=moved, shift=moved, seed=seed)
     problem = replace(problem, noise=float(noise or 0.0))
     if not step:
         return problem

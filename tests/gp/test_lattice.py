@@ -119,3 +119,19 @@ def test_many_moves_are_screened_by_the_gradient() -> None:
     ascent.exchange(x, float(surface(x[None])[0]))
     found, _ = ascent.best(x[None], np.random.default_rng(0))
     assert np.array_equal(found, np.full(80, 0.9))
+
+
+def test_variables_that_do_not_exist_stay_where_they_belong() -> None:
+    kind = Categorical(["a", "b"])
+    space = Space.of({"kind": kind, "n": Integer(0, 4, when={"kind": "b"}), "x": Float(0, 1, when={"n": [3, 4]})})
+    lattice, rng, absent = Lattice.of(space), np.random.default_rng(0), np.array([1.0, 0.0, 0.5, 0.5])
+    rounded = lattice.round(rng.random((50, 4)))
+    assert np.array_equal(space.snap(rounded), rounded)
+    part = lattice.among(np.array([2, 3]), absent)
+    assert np.array_equal(part.round(rng.random((50, 2))), np.tile(absent[2:], (50, 1)))
+    surface = Bowl(np.array([0.0, 1.0, 1.0, 0.9]))
+    x, value = maximise(surface, lattice, np.array([[1.0, 0.0, 0.5, 0.5]]), np.empty((0, 4)), rng)
+    assert np.array_equal(space.snap(x), x)
+    assert space.params(x)["kind"] == "b"
+    assert space.params(x)["n"] == 4
+    assert value == surface(x[None])[0]

@@ -218,7 +218,7 @@ class EvidenceSearch(HistoryEngine):
         d = len(moved)
         failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
-        lattice = None if self.lattice is None else self.lattice.among(moved)
+        lattice = None if self.lattice is None else self.lattice.among(moved, x)
         view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, lattice=lattice)
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):

@@ -8,7 +8,8 @@ alone, climbs end again and again at points that are known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -74,10 +75,16 @@ class Lattice:
     gridded: Indices  # (g,) coordinates
     positions: Array  # (g, most levels) in ascending order, the last one repeated
     blocks: Blocks  # coordinates of each category
+    settle: Callable[[Array], Array] | None = (
+        None  # puts variables that do not exist at points (n, d) where they belong
+    )
 
     @classmethod
     def of(cls, space: Space) -> Lattice:
         """Of all coordinates of a space."""
+        settle = space.snap if space.conditional else None
+        if space.conditional:  # positions as if all variables existed
+            space = Space.of([replace(variable, when={}) for variable in space.variables])
         single = np.diff(space.offsets) == 1
         short = np.flatnonzero(single & (space.sizes <= MOST_LEVELS))
         values = [space.values(int(v)) for v in short]
@@ -85,9 +92,8 @@ class Lattice:
         x = np.tile(space.decode(np.full(space.n_coordinates, 0.5)), (most, 1))
         for v, own in zip(short, values, strict=True):
             x[:, v] = own[np.minimum(np.arange(most), len(own) - 1)]
-        gridded = space.offsets[short]
-        positions = space.encode(x)[:, gridded].T
-        return cls(space.n_coordinates, gridded, positions, blocks_of(space.owner, np.arange(space.n_coordinates)))
+        gridded, d = space.offsets[short], space.n_coordinates
+        return cls(d, gridded, space.encode(x)[:, gridded].T, blocks_of(space.owner, np.arange(d)), settle)
 
     @classmethod
     def of_categories(cls, owner: Indices) -> Lattice:
@@ -95,13 +101,17 @@ class Lattice:
         none = np.empty(0, dtype=np.intp)
         return cls(len(owner), none, np.empty((0, 1)), blocks_of(owner, np.arange(len(owner))))
 
-    def among(self, coordinates: Indices) -> Lattice:
-        """Of these coordinates, which hold every category with all of its own or with none."""
+    def among(self, coordinates: Indices, base: Array | None = None) -> Lattice:
+        """Of these coordinates, which hold every category with all of its own or with none; `base` (D,) has the others.
+
+        Without it, any of these variables may exist.
+        """
         place = np.full(self.dimension, -1)
         place[coordinates] = np.arange(len(coordinates))
         gridded = place[self.gridded]
         blocks = [place[block] for block in self.blocks if place[block[0]] >= 0]
-        return Lattice(len(coordinates), gridded[gridded >= 0], self.positions[gridded >= 0], blocks)
+        settle = None if self.settle is None or base is None else _Part(self.settle, coordinates, base)
+        return Lattice(len(coordinates), gridded[gridded >= 0], self.positions[gridded >= 0], blocks, settle)
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
@@ -144,7 +154,11 @@ class Lattice:
         X[:, self.gridded] = self.positions[np.arange(len(self.gridded)), self._level(X)]
         for block in self.blocks:
             X[:, block] = np.arange(len(block)) == X[:, block].argmax(axis=1)[:, None]
-        return X
+        return self.settled(X)
+
+    def settled(self, X: Array) -> Array:
+        """(n, d) the points with those variables that do not exist at their places."""
+        return X if self.settle is None else self.settle(X)
 
     def changed(self, x: Array, old: Array, rng: np.random.Generator) -> Array:
         """The point x (d,) rounded, with another value than the old (d,) of every variable that has two."""
@@ -189,6 +203,20 @@ class Lattice:
         return first
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """How to settle points (n, d) that are a base (D,) with other values of some coordinates."""
+
+    settle: Callable[[Array], Array]
+    coordinates: Indices
+    base: Array
+
+    def __call__(self, X: Array) -> Array:
+        whole = np.repeat(self.base[None], len(X), axis=0)
+        whole[:, self.coordinates] = X
+        return self.settle(whole)[:, self.coordinates]
+
+
 class Ascent:
     """Uphill on a surface from one lattice point to the next, inside a box; remembers all that were looked at."""
 
@@ -210,13 +238,13 @@ class Ascent:
             moves = self._promising(x)
             if not len(moves):
                 break
-            gains = self.look(moves.each(x)) - value
+            gains = self.look(self.lattice.settled(moves.each(x))) - value
             order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > 0.0)]
             order = order[np.sort(np.unique(moves.variable[order], return_index=True)[1])]
             if not len(order):
                 break
             counts = 2 ** np.arange(int(np.log2(len(order))) + 1)
-            together = np.array([moves.together(x, order[:count]) for count in counts])
+            together = self.lattice.settled(np.array([moves.together(x, order[:count]) for count in counts]))
             values = self.look(together)
             best = int(np.argmax(values))
             x, value = together[best], float(values[best])
@@ -234,9 +262,8 @@ class Ascent:
         if len(fixed) == len(x):
             return
         low[fixed] = high[fixed] = x[fixed]
-        point, value = climb(self.surface, x, low, high, iterations=REFINE)
-        self.points.append(point[None])
-        self.values.append(np.array([value]))
+        point, _ = climb(self.surface, x, low, high, iterations=REFINE)
+        self.look(self.lattice.settled(point[None]))
 
     def best(self, known: Array, rng: np.random.Generator) -> tuple[Array, float]:
         """The best point looked at that is none of the known (n, d), and its value; else any other there is."""

@@ -59,7 +59,10 @@ class Subspace:
         """The values that these coordinates can take, where some cannot take any."""
         if self.whole is None:
             return None
-        lattice = self.whole if self.complete else self.whole.among(self.coordinates)
+        lattice = self.whole
+        if not self.complete:
+            base = self.history.X[self.history.best(1)[0]] if len(self.history) else None
+            lattice = self.whole.among(self.coordinates, base)
         return lattice if len(lattice.discrete) else None
 
     @cached_property

@@ -1,0 +1,83 @@
+"""Real search spaces: whole numbers, categories and conditions, beside libraries told of them in their own terms.
+
+    python benchmarks/spaces.py mixint [--dimensions 40,80,160] [--functions 1-24] [--methods NAME ...] [--budget 400]
+    python benchmarks/spaces.py mixed [--seeds 5] [--methods NAME ...] [--budget 300]
+    python benchmarks/spaces.py conditional [--seeds 5] [--methods NAME ...] [--budget 300]
+
+`mixint`: COCO's bbob-mixint, all functions, instance 1, ranks at 100, 200 and 400 evaluations. `mixed` and
+`conditional`: the problems of mixed.py, mean regret. Methods are our own by name, and those of native.py. Finished runs are stored in
+--results and never repeated; the tables are of all that is stored. One thread; --workers processes.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import peers
+from mctsvs.lab.cases import Case
+from mctsvs.lab.store import Job, Store
+
+RIVALS = ["mcts-vs", "tpe", "cmaes with margin", "ngopt", "turbo", "random"]
+SAMPLERS = ["mcts-vs", "tpe", "gp-sampler", "turbo", "random"]
+POINTS = (50, 100, 200, 300)
+
+
+def mixint(arguments: argparse.Namespace) -> None:
+    arguments.suite, arguments.instances, arguments.page = "bbob-mixint", [1], None
+    peers.run_suite(arguments)
+
+
+def regret(arguments: argparse.Namespace) -> None:
+    """Of one problem, its seed the run's."""
+    names, store = peers.usable(arguments.methods), Store(arguments.results, print)
+    wanted = [Job(arguments.problem, Case(n), s, arguments.budget) for s in range(arguments.seeds) for n in names]
+    with store.claimed():
+        peers.finish(wanted, store, arguments.workers)
+    traces: dict[str, list[list[float]]] = {name: [] for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for job, stored in store.every():
+        if job in wanted:
+            traces[job.case.method].append(stored.series("trace"))
+            seconds[job.case.method].append(stored.record["cpu_seconds"] / job.budget)
+    points = [n for n in POINTS if n <= arguments.budget]
+    print("| method | runs | " + " | ".join(f"regret at {n}" for n in points) + " | ms |")
+    print("|---|---|" + "---|" * len(points) + "---|")
+    for name in sorted((n for n in names if traces[n]), key=lambda n: float(np.mean([t[-1] for t in traces[n]]))):
+        at = np.array(traces[name])[:, np.array(points) - 1]
+        error = at.std(axis=0, ddof=1) / np.sqrt(len(at)) if len(at) > 1 else np.full(len(points), np.nan)
+        cells = [f"{mean:.3f} ± {half:.3f}" for mean, half in zip(at.mean(axis=0), error, strict=True)]
+        ms = 1e3 * float(np.mean(seconds[name]))
+        print("| " + " | ".join([name, str(len(at)), *cells, f"{ms:.0f}"]) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    suite = commands.add_parser("mixint", help="COCO's suite of whole and real variables")
+    suite.add_argument("--dimensions", type=peers.whole_numbers, default=[40, 80, 160])
+    suite.add_argument("--functions", type=peers.whole_numbers, default=range(1, 25))
+    suite.set_defaults(command=mixint, methods=RIVALS, budget=400)
+    problems = {"mixed": "Mixed100", "conditional": "Conditional100"}
+    own = [commands.add_parser(name, help=f"{problem} of mixed.py") for name, problem in problems.items()]
+    for command, problem in zip(own, problems.values(), strict=True):
+        command.add_argument("--seeds", type=int, default=5)
+        command.set_defaults(command=regret, problem=problem, methods=SAMPLERS, budget=300)
+    for command in (suite, *own):
+        command.add_argument("--methods", nargs="*")
+        command.add_argument("--budget", type=int)
+        command.add_argument("--workers", type=int, default=2)
+        command.add_argument("--results", type=Path, default=Path("results/spaces"))
+    arguments = parser.parse_args()
+    arguments.command(arguments)
+
+
+if __name__ == "__main__":
+    main()
