@@ -5,8 +5,8 @@
     python benchmarks/spaces.py conditional [--seeds 5] [--methods NAME ...] [--budget 300]
 
 `mixint`: COCO's bbob-mixint, all functions, instance 1, ranks at 100, 200 and 400 evaluations. `mixed` and
-`conditional`: the problems of mixed.py, mean regret. Methods are our own by name, and those of native.py. Finished runs are stored in
---results and never repeated; the tables are of all that is stored. One thread; --workers processes.
+`conditional`: the problems of mixed.py, mean regret. Methods are our own by name, and those of native.py.
+Finished runs are stored in --results and never repeated; the tables are of all that is stored. One thread a process.
 """
 
 from __future__ import annotations
