@@ -102,7 +102,7 @@ def _variables(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _effects(choices: int, best: int, rng: np.random.Generator) -> Array:
-    effects = rng.uniform(0.2, 0.8, choices) * rng.choice([-1.0, 1.0], choices)
+    effects: Array = rng.uniform(0.2, 0.8, choices) * rng.choice([-1.0, 1.0], choices)
     effects[best] = 0.0
     return effects
 

@@ -112,7 +112,7 @@ class Margin(Native):
         import cmaes
 
         super().__init__(problem)
-        if any(isinstance(v, Categorical) or v.log for v in self.space.variables):
+        if any(isinstance(v, Categorical) or getattr(v, "log", False) for v in self.space.variables):
             raise InputError(f"{problem.name} has choices or logarithms, which CMA-ES with margin does not know")
         (self.low, high), n = self.space.bounds.T, len(self.space)
         self.width = high - self.low

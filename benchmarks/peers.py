@@ -259,7 +259,11 @@ def make(name: str, seed: int) -> problems.Problem:
     name, _, noise = name.partition("@")
     name, _, step = name.partition("~")
     moved = not name.startswith("bbob")  # COCO's instances are moved by themselves
-    own = {"Pairs": pairs, "Mixed100": mixed.make, "Conditional100": partial(mixed.make, conditional=True)}
+    own: dict[str, Any] = {
+        "Pairs": pairs,
+        "Mixed100": mixed.make,
+        "Conditional100": partial(mixed.make, conditional=True),
+    }
     problem = own[name](seed) if name in own else problems.make(name, shuffle=moved, shift=moved, seed=seed)
     problem = replace(problem, noise=float(noise or 0.0))
     if not step:

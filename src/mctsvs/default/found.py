@@ -8,6 +8,7 @@ epoch forgets models and data, and looks for another optimum.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -179,7 +180,7 @@ class FoundModel(Saved):
         surface = Surface(posterior, log_expected_improvement(best))
         if view.lattice is not None:
             candidates, known = np.concatenate([incumbent[None], candidates]), np.concatenate([view.X, view.avoid])
-            limits = {"starts": const.CLIMBS, "iterations": const.CLIMB, "box": (low, high)}
+            limits: dict[str, Any] = {"starts": const.CLIMBS, "iterations": const.CLIMB, "box": (low, high)}
             return Candidate(*maximise(surface, view.lattice, candidates, known, rng, **limits), local)
         chosen, promise = candidates[0], -np.inf
         for start in candidates[np.argsort(-surface(candidates), kind="stable")[: const.CLIMBS]]:

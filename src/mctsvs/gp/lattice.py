@@ -53,7 +53,7 @@ class Moves:
     def slopes(self, x: Array, gradient: Array) -> Array:
         """(m,) what each gains to first order."""
         gain = gradient[self.column] * (self.value - x[self.column])
-        return np.bincount(self.row, gain, len(self))
+        return np.bincount(self.row, gain, len(self)).astype(np.float64)
 
     def inside(self, low: Array, high: Array) -> Moves:
         """Those that stay in the box."""
@@ -162,7 +162,8 @@ class Lattice:
 
     def changed(self, x: Array, old: Array, rng: np.random.Generator) -> Array:
         """The point x (d,) rounded, with another value than the old (d,) of every variable that has two."""
-        X, g = self.round(x[None])[0], np.arange(len(self.gridded))
+        X: Array = self.round(x[None])[0]
+        g = np.arange(len(self.gridded))
         level, count = self._level(old), 1 + (np.diff(self.positions) > 0.0).sum(axis=1)
         other = self.positions[g, (level + rng.integers(1, np.maximum(count, 2))) % count]
         X[self.gridded] = np.where(X[self.gridded] == self.positions[g, level], other, X[self.gridded])
@@ -192,7 +193,7 @@ class Lattice:
 
     @cached_property
     def _last(self) -> int:
-        return self.positions.shape[1] - 1
+        return int(self.positions.shape[1]) - 1
 
     @cached_property
     def _first(self) -> Indices:

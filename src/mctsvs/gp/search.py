@@ -142,7 +142,8 @@ def climb_from(
     iterations: int = 20,
 ) -> Array:
     """(d,) the best point: a climb from each start (k, d), the one ahead goes on; `value` is that of the first."""
-    best, best_value, learnt = starts[0], value, Pairs()
+    best: Array = starts[0]
+    best_value, learnt = value, Pairs()
     race = iterations if len(starts) == 1 else min(RACE, iterations)
     for start in starts:
         pairs = Pairs()

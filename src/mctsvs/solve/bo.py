@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -146,7 +146,7 @@ class BayesianOptimisation(Saved):
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
             surface = self._surface(posterior, best, subspace, rng)
             beside = crossovers(o.crossovers, good, rng) if o.crossovers else None
-            limits = {"starts": o.starts, "iterations": o.climb}
+            limits: dict[str, Any] = {"starts": o.starts, "iterations": o.climb}
             if subspace.lattice is None:
                 return maximise(surface, good[:3], rng, size=o.pool, beside=beside, **limits)
             candidates = candidates_of(o.pool, good[:3], beside, rng)
