@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs.result import Status
+from mctsvs.stopping import Status
 
 BOX = [(0.0, 1.0)] * 3
 

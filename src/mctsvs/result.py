@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,21 +12,11 @@ from mctsvs.common import InputError, check_bool, check_count, listed
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.optimizer import Optimizer
 from mctsvs.progress import Follower, somebody
+from mctsvs.stopping import COMPLETE, Ending, Limits, Status, Watch, counted
 from mctsvs.trial import Trial, split
 
 Objective = Callable[[Any], Any]
 Callback = Callable[[Optimizer, Trial], object]
-
-
-class Status(enum.IntEnum):
-    """Why a run ended; `Result.status`."""
-
-    DONE = 0  # all evaluations of the budget
-    STOPPED = 1  # by the callback
-    INTERRUPTED = 2  # by Ctrl-C
-    FAILING = 3  # too many failures in a row
-    EXHAUSTED = 4  # no point is left
-    RAISED = 5  # the function raised
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +34,7 @@ class Result:
     @property
     def success(self) -> bool:
         """Whether the run came to its end, and a value was found, where there are constraints a feasible one."""
-        return self.feasible and self.status in (Status.DONE, Status.STOPPED, Status.EXHAUSTED)
+        return self.feasible and self.status in COMPLETE
 
     @property
     def feasible(self) -> bool:
@@ -78,11 +67,14 @@ def minimize(
     seed: int | None = 0,
     method: str = methods.DEFAULT,
     callback: Callback | None = None,
+    target: float | None = None,
+    max_seconds: float | None = None,
+    patience: int | None = None,
     max_failures: int = 30,
     progress: bool = False,
     **options: Any,
 ) -> Result:
-    """Minimise f with exactly `budget` evaluations.
+    """Minimise f with `budget` evaluations, or fewer where something else ends the run: see `Result.message`.
 
     f gets the point as a vector, or as a dict if `space` is a dict. Returning None, NaN or an infinity marks the
     evaluation as failed. With measured constraints it returns a value and a dict, `(value, {"stress": 0.3})`, whose
@@ -90,7 +82,10 @@ def minimize(
 
     callback      called as callback(optimizer, trial) after each evaluation; raising StopIteration, or returning True,
                   ends the run
-    max_failures  so many failures in a row end the run, as in `Study.optimize`
+    target        a value at least this good ends the run; where constraints are measured, of a feasible point
+    max_seconds   no evaluation begins later than so many seconds after the call
+    patience      so many evaluations in a row that were no better than the best before end the run
+    max_failures  so many failures in a row end the run
     progress      show how far the run is: on a terminal, or as a line below a notebook's cell; in a pipe, nothing.
                   The standard `logging` is told under "mctsvs", with or without it
 
@@ -101,7 +96,8 @@ def minimize(
     >>> result.x, result.fun, result.importance
     """
     opt = _optimizer(space, "minimize", budget, seed=seed, method=method, **options)
-    return _run(opt, f, callback, max_failures, progress)
+    limits = Limits(target, max_seconds, patience, max_failures)
+    return _run(opt, f, Watch(limits, opt.direction == "maximize", callback), progress)
 
 
 def maximize(
@@ -112,13 +108,17 @@ def maximize(
     seed: int | None = 0,
     method: str = methods.DEFAULT,
     callback: Callback | None = None,
+    target: float | None = None,
+    max_seconds: float | None = None,
+    patience: int | None = None,
     max_failures: int = 30,
     progress: bool = False,
     **options: Any,
 ) -> Result:
-    """Maximise f with exactly `budget` evaluations; see `minimize`."""
+    """Maximise f with `budget` evaluations; see `minimize`."""
     opt = _optimizer(space, "maximize", budget, seed=seed, method=method, **options)
-    return _run(opt, f, callback, max_failures, progress)
+    limits = Limits(target, max_seconds, patience, max_failures)
+    return _run(opt, f, Watch(limits, opt.direction == "maximize", callback), progress)
 
 
 ELSEWHERE = {  # what other libraries call it, or where it is
@@ -143,12 +143,11 @@ def _optimizer(space: Any, direction: str, budget: int, **options: Any) -> Optim
     return Optimizer(space, direction=direction, budget=budget, **options)
 
 
-def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: int, progress: bool) -> Result:
+def _run(opt: Optimizer, f: Objective, watch: Watch, progress: bool) -> Result:
     if not callable(f):
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
-    check_count("max_failures", max_failures)
     view = somebody() if check_bool("progress", progress) else None
-    status, failures = Status.DONE, 0
+    ending = Ending(Status.DONE, "")
     assert opt.budget is not None
     try:
         with Follower(view) as follower:
@@ -158,54 +157,37 @@ def _run(opt: Optimizer, f: Objective, callback: Callback | None, max_failures: 
                 value, constraints = split(f(trial.argument))
                 opt.tell(trial, value, constraints=constraints)
                 follower.told(trial)
-                failures = failures + 1 if trial.failed and trial.constraints is None else 0
-                if callback is not None and _stops(callback, opt, trial):
-                    status = Status.STOPPED
+                if watch.told(opt, trial, better=opt.has_best and opt.best is trial) is not None:
                     break
-                if failures == max_failures:
-                    status = Status.FAILING
-                    break
+        ending = watch.ending or ending
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        ending = Ending(Status.INTERRUPTED, "stopped by Ctrl-C")
     except SpaceExhausted:
-        status = Status.EXHAUSTED
+        ending = Ending(Status.EXHAUSTED, "every point of the space has been evaluated")
     except Exception as error:
-        error.result = _result(opt, Status.RAISED)  # type: ignore[attr-defined]
+        error.result = _result(opt, Ending(Status.RAISED, "the function raised"))  # type: ignore[attr-defined]
         raise
-    result = _result(opt, status)
-    if math.isnan(result.fun) and status is not Status.INTERRUPTED:
+    result = _result(opt, ending)
+    if math.isnan(result.fun) and ending.status is not Status.INTERRUPTED:
         failed = InputError(f"all {result.nfev} evaluations failed: the function returned no finite number")
         failed.result = result  # type: ignore[attr-defined]
         raise failed
     return result
 
 
-def _stops(callback: Callback, opt: Optimizer, trial: Trial) -> bool:
-    try:
-        return callback(opt, trial) is True
-    except StopIteration:
-        return True
-
-
-def _result(opt: Optimizer, status: Status) -> Result:
+def _result(opt: Optimizer, ending: Ending) -> Result:
     told = [trial for trial in opt.trials if trial.value is not None]
     failures = sum(trial.failed for trial in told)
-    parts = [f"{len(told)} evaluations" if len(told) == opt.budget else f"{len(told)} of {opt.budget} evaluations"]
+    parts = [counted(len(told), opt.budget or 0)]
     parts += [f"{failures} of them failed"] * bool(failures)
-    parts += {
-        Status.STOPPED: ["stopped by the callback"],
-        Status.INTERRUPTED: ["stopped by Ctrl-C"],
-        Status.FAILING: ["the last ones all did"],
-        Status.EXHAUSTED: ["every point of the space has been evaluated"],
-        Status.RAISED: ["the function raised"],
-    }.get(status, [])
+    parts += [ending.message] * bool(ending.message)
     best = opt.best if opt.has_best else None
     if best is not None and not best.feasible:
         parts.append(f"none of them feasible: x violates {_violated(best)}, the least in total")
     importance = opt.importance() if best is not None else {}
     where, value = (None, math.nan) if best is None else (best.argument, best.value or 0.0)
     number = -1 if best is None else best.number
-    return Result(where, value, opt.trials, importance, status, ", ".join(parts), number)
+    return Result(where, value, opt.trials, importance, ending.status, ", ".join(parts), number)
 
 
 def _violated(trial: Trial) -> str:

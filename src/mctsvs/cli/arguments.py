@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mctsvs.common import closest
+from mctsvs.stopping import Limits
 from mctsvs.study.text import printable
 
 
@@ -83,16 +84,23 @@ def add_data(command: Any) -> None:
     command.add_argument("--data", metavar="DIR", help="look for the data of problems there first (see: mctsvs data)")
 
 
-def add_failures(command: Any, default: int | None) -> None:
-    """When to give up; `default` None: what a study was run with before."""
-    said = "as before" if default is None else default
-    command.add_argument(
+def add_limits(command: Any, failures: int | None) -> None:
+    """What ends a run before its budget; `failures` None: what a study was run with before."""
+    group = command.add_argument_group("ending the run before its budget")
+    group.add_argument("--target", type=float, metavar="VALUE", help="when a value is at least this good")
+    group.add_argument("--max-seconds", type=float, metavar="S", help="when so many seconds are over")
+    group.add_argument("--patience", type=whole, metavar="N", help="after so many evaluations that were no better")
+    group.add_argument(
         "--max-failures",
         type=whole,
-        default=default,
+        default=failures,
         metavar="N",
-        help=f"end the run after so many failed evaluations in a row; default: {said}",
+        help=f"after so many failed evaluations in a row; default: {'as before' if failures is None else failures}",
     )
+
+
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    return Limits(arguments.target, arguments.max_seconds, arguments.patience, arguments.max_failures)
 
 
 def show(table: Table) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 import mctsvs
 from mctsvs import methods, problems
 from mctsvs.cli import completion, lab, own, study, summary
-from mctsvs.cli.arguments import Parser, add_data, add_failures, add_variation, show, whole
+from mctsvs.cli.arguments import Parser, add_data, add_limits, add_variation, limits_of, show, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError, check_count
 from mctsvs.lab.cases import literal
@@ -96,7 +96,7 @@ def _add_run(commands: Any) -> None:
     command.add_argument("--json", type=Path, metavar="FILE", help="write everything about the run to this file")
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no display of how far the run is")
-    add_failures(command, default=30)
+    add_limits(command, failures=30)
     add_variation(command, problem_seed=0, default="%(default)s")
     study.add_run_arguments(command)
     command.set_defaults(command=run_problem)
@@ -163,7 +163,7 @@ def _run(
     arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]
 ) -> tuple[Record, Ended | None]:
     """The whole run, or what there is of it after Ctrl-C or where it ended early, and why it did."""
-    check_count("max_failures", arguments.max_failures)
+    limits = limits_of(arguments)
     label = f"{arguments.method} on {problem.name:.40}"
     try:
         with follower(label, quiet=arguments.quiet) as shown, study.polite_end():
@@ -176,7 +176,7 @@ def _run(
                 variation=variation,
                 faithful=arguments.paper,
                 follower=shown,
-                max_failures=arguments.max_failures,
+                limits=limits,
             )
     except Interrupted as stopped:
         return stopped.record, None

@@ -19,7 +19,7 @@ import numpy as np
 
 from mctsvs import problems
 from mctsvs.cli import learned, summary
-from mctsvs.cli.arguments import add_data, add_failures, whole
+from mctsvs.cli.arguments import add_data, add_limits, limits_of, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError
 from mctsvs.problems import data
@@ -46,7 +46,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument("study", type=Path, metavar="FILE", help="what was given to mctsvs run --study")
     command.add_argument("--budget", type=whole, metavar="N", help="evaluations in all; default: as before")
     _add_worker_arguments(command)
-    add_failures(command, default=None)
+    add_limits(command, failures=None)
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no display of how far the run is")
     command.set_defaults(command=resume)
@@ -165,7 +165,7 @@ def resume(arguments: argparse.Namespace) -> int:
                 f"began it"
             )
         problem = _problem(study, note)
-        for name in ("budget", "timeout", "max_failures"):
+        for name in ("budget", "timeout", "max_failures", "target", "patience"):
             if getattr(arguments, name) is None:
                 setattr(arguments, name, getattr(note, name))
         if arguments.dask is None and arguments.ray is None and arguments.workers is None:
@@ -211,7 +211,7 @@ def _go(
                 workers=arguments.workers,
                 asynchronous=arguments.asynchronous,
                 timeout=arguments.timeout,
-                max_failures=arguments.max_failures,
+                **vars(limits_of(arguments)),
                 progress=follower(label, quiet=arguments.quiet),
             )
     except KeyboardInterrupt as stopped:
@@ -226,6 +226,8 @@ def _go(
         )  # no result, but nothing wrong with the input: as without a study
         return 1
     summarise(study, problem)
+    if study.evaluated < arguments.budget:
+        print(f"mctsvs: {study.message}", file=sys.stderr)
     return 0
 
 

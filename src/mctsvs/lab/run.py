@@ -22,6 +22,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem
 from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.progress import Follower
+from mctsvs.stopping import Limits, Status, Watch, counted
 
 Progress = Callable[[float], object]
 """Called after each evaluation with the best value so far, NaN while all have failed."""
@@ -162,9 +163,9 @@ def run(
     progress: Progress | None = None,
     follower: Follower | None = None,
     importance: bool = True,
-    max_failures: int | None = None,
+    limits: Limits | None = None,
 ) -> Record:
-    """Optimise `problem` with exactly `budget` evaluations; `Ended` if no point is left, or so many failed in a row.
+    """Optimise `problem` with exactly `budget` evaluations; `Ended` if no point is left, or a limit was reached.
 
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
     One that raises `EvaluationFailed` is recorded with its message and the run goes on.
@@ -180,7 +181,8 @@ def run(
         follower.begin(opt, budget)
         progress = _told(follower, opt)
     try:
-        follow(problem, opt, record, progress, max_failures)
+        watch = None if limits is None else Watch(limits, problem.direction == "maximize")
+        follow(problem, opt, record, progress, watch)
     except Ended as early:
         ended = early
     if opt.has_best and opt.space.named:
@@ -221,12 +223,12 @@ def follow(
     search: Search,
     record: Record,
     progress: Progress | None = None,
-    max_failures: int | None = None,
+    watch: Watch | None = None,
 ) -> None:
     """Fill in `record` with a run of `search`; what is on its clock already was spent before."""
     started = time.perf_counter() - record.clock.wall
     noise = np.random.default_rng([record.setting.seed, 1])
-    series, moved, in_a_row = record.series, Moved(), 0
+    series, moved = record.series, Moved()
     sign = 1.0 if problem.direction == "maximize" else -1.0
 
     def evaluate(trial: Any) -> float | None:
@@ -240,7 +242,8 @@ def follow(
         for trial in rounds(search, evaluate, record.setting.budget, record.clock):
             moved.add(trial)
             value = float(trial.value)
-            if sign * value > sign * record.best or (math.isnan(record.best) and not math.isnan(value)):
+            better = sign * value > sign * record.best or (math.isnan(record.best) and not math.isnan(value))
+            if better:
                 record.best, record.best_x = value, trial.x.tolist()
             series.values.append(value)
             series.trace.append(record.best)
@@ -248,14 +251,21 @@ def follow(
             series.elapsed.append(time.perf_counter() - started)
             if progress is not None:
                 progress(record.best)
-            in_a_row = in_a_row + 1 if math.isnan(value) else 0
-            if in_a_row == max_failures:
-                message = record.failures[-1]["message"] if record.failures else "no finite number"
-                why = f"the last {in_a_row} evaluations all failed, evaluation {trial.number} with: {message}"
-                raise Ended(record, why, failing=True)
+            if watch is not None and watch.told(search, trial, better=better) is not None:
+                raise _ended(record, watch)
     except KeyboardInterrupt:
         record.interrupted = True
     except SpaceExhausted as error:
         raise Ended(record, str(error)) from None
     finally:
         moved.fill(record, problem)
+
+
+def _ended(record: Record, watch: Watch) -> Ended:
+    assert watch.ending is not None
+    done = len(record.series.values)
+    if watch.ending.status is not Status.FAILING:
+        return Ended(record, f"{counted(done, record.setting.budget)}, {watch.ending.message}")
+    message = record.failures[-1]["message"] if record.failures else "no finite number"
+    why = f"the last {watch.failures} evaluations all failed, evaluation {done - 1} with: {message}"
+    return Ended(record, why, failing=True)

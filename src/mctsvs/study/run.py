@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import threading
 import time
 import warnings
 from collections import deque
@@ -16,6 +17,7 @@ from mctsvs.common import InputError, check_count
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.optimizer import Optimizer
 from mctsvs.progress import Follower
+from mctsvs.stopping import Ending, Limits, Status, Watch
 from mctsvs.study.crews import Crew, Here, hire
 from mctsvs.study.errors import StudyError
 from mctsvs.study.evaluation import Evaluation
@@ -23,14 +25,26 @@ from mctsvs.study.flights import Flights
 from mctsvs.study.processes import Processes
 from mctsvs.trial import Trial
 
+DONE = Ending(Status.DONE, "")
 NEGLIGIBLE = 0.01  # of an evaluation's time: less thinking than this, and no point is asked for ahead
 
 
 class Kept(Protocol):
     """What the loop needs of a study."""
 
+    stopping: threading.Event
+
     @property
     def optimizer(self) -> Optimizer: ...
+
+    @property
+    def direction(self) -> str: ...
+
+    @property
+    def best(self) -> Trial: ...
+
+    @property
+    def has_best(self) -> bool: ...
 
     @property
     def trials(self) -> list[Trial]: ...
@@ -81,13 +95,12 @@ class RunOptions:
     workers: int | None = None
     asynchronous: bool = False
     timeout: float | None = None
-    max_failures: int = 30
+    limits: Limits = field(default_factory=Limits)
     callback: Callable[[Any, Trial], object] | None = None
     follower: Follower = field(default_factory=Follower)
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
-        check_count("max_failures", self.max_failures)
         if self.workers is not None:
             check_count("workers", self.workers)
         if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
@@ -105,21 +118,21 @@ class RunOptions:
         return Here(f)
 
 
-def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> None:
-    """Evaluate until the study has as many evaluations as the budget says, or the callback says stop."""
+def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> Ending:
+    """Evaluate until the study has as many evaluations as the budget says, or something else ends the run."""
     if not callable(f):
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
-    if study.evaluated >= options.budget:
-        return
+    watch = Watch(options.limits, study.direction == "maximize", options.callback, study.stopping)
+    watch.asked_to.clear()
+    if study.evaluated >= options.budget or watch.look(study.best if study.has_best else None) is not None:
+        return watch.ending or DONE
     crew = options.crew(f)
     flights = Flights(study, crew, options.timeout if crew.untimed else None)
     try:
         study.plan(options.budget)
         with options.follower as follower:
             follower.begin(study.optimizer, options.budget, study.evaluated)
-            Run(study, options, flights).go()
-    except StopIteration:
-        pass
+            return Run(study, options, flights, watch).go()
     finally:
         flights.cancel()
         crew.dismiss()
@@ -128,36 +141,49 @@ def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> None:
 class Run:
     """One call of `Study.optimize`."""
 
-    def __init__(self, study: Kept, options: RunOptions, flights: Flights) -> None:
-        self.study, self.options, self.flights = study, options, flights
+    def __init__(self, study: Kept, options: RunOptions, flights: Flights, watch: Watch) -> None:
+        self.study, self.options, self.flights, self.watch = study, options, flights, watch
         self.size = flights.crew.size
         self.left = options.budget - study.evaluated  # evaluations still to be told
-        self.failures = 0  # in a row
+        self.ending = DONE
         self.pace = Pace()
 
-    def go(self) -> None:
+    def go(self) -> Ending:
         if self.options.asynchronous:
             self.asynchronous()
         else:
             self.synchronous()
+        return self.watch.ending or self.ending
+
+    @property
+    def over(self) -> bool:
+        """Whether no evaluation is to begin any more; those under way are waited for."""
+        return self.watch.look() is not None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is under way."""
+        return not (self.flights.flying or self.flights.again)
 
     def synchronous(self) -> None:
         """Batches; a value that comes early is stored, and told when those before it are there."""
         study = self.study
-        while self.left:
+        while self.left and not self.over:
             batch = study.pending[: self.left] or self.ask(min(self.size, self.left))
             ahead = deque(trial for trial in batch if trial.number not in study.results)
             for trial in batch:
                 while trial.number not in study.results and trial.value is None:
-                    while ahead and self.flights.room(ahead[0], self.size):
+                    while ahead and not self.over and self.flights.room(ahead[0], self.size):
                         self.flights.launch(ahead.popleft())
+                    if self.over and self.quiet:
+                        break  # it stays asked for, and is evaluated when the study goes on
                     for landed, evaluation in self.flights.land():
                         if landed.number == trial.number:
                             self.tell(trial, evaluation)
                         else:
                             value, message, _, constraints = evaluation
                             study.keep(landed, value, message, constraints=constraints)
-                if trial.value is None:
+                if trial.value is None and trial.number in study.results:
                     self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
 
     def asynchronous(self) -> None:
@@ -167,12 +193,12 @@ class Run:
             if trial.number in study.results and self.left:
                 self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
         again = deque(study.pending)
-        while self.left:
-            room = flights.room(again[0] if again else None, self.places())
+        while self.left and not (self.over and self.quiet):
+            room = not self.over and flights.room(again[0] if again else None, self.places())
             for trial, evaluation in flights.land(block=not room):
                 self.pace.landed(evaluation)
                 self.tell(trial, evaluation)
-            if flights.room(again[0] if again else None, self.places()):
+            if not self.over and flights.room(again[0] if again else None, self.places()):
                 for trial in [again.popleft()] if again else self.ask(1):
                     flights.launch(trial)
 
@@ -187,24 +213,23 @@ class Run:
             trials = self.study.ask(n)
         except SpaceExhausted as error:
             self.left = len(self.flights.flying) + len(self.flights.again)
+            self.ending = Ending(Status.EXHAUSTED, "every point of the space has been evaluated")
             warnings.warn(f"{error}; the run ends", RuntimeWarning, stacklevel=6)
             return []
         self.pace.thoughts.append(time.perf_counter() - before)
         return trials
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> None:
-        study, options = self.study, self.options
+        study = self.study
         value, message, _, constraints = evaluation
         study.tell(trial, value, message, constraints=constraints)
         self.left -= 1
         self.options.follower.told(study.trials[trial.number])
-        nothing = math.isnan(value) and study.trials[trial.number].constraints is None
-        self.failures = self.failures + 1 if nothing else 0
-        if options.callback is not None and options.callback(study, study.trials[trial.number]) is True:
-            raise StopIteration
-        if self.failures >= options.max_failures:
+        told = study.trials[trial.number]
+        ending = self.watch.told(study, told, better=study.has_best and study.best.number == told.number)
+        if ending is not None and ending.status is Status.FAILING:
             raise StudyError(
-                f"the last {self.failures} evaluations all failed, trial {trial.number} with: {message}. "
+                f"the last {self.watch.failures} evaluations all failed, trial {trial.number} with: {message}. "
                 f"All {study.evaluated} are stored: mend the function and call optimize again"
             )
 

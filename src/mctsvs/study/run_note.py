@@ -25,7 +25,10 @@ KINDS: dict[str, tuple[type, ...]] = {
     "timeout": (int, float, NoneType),
     "max_failures": (int,),
     "budget": (int,),
+    "target": (int, float, NoneType),
+    "patience": (int, NoneType),
 }
+ADDED = {"target": None, "patience": None}  # since the first form of the note
 
 
 class RunNote(NamedTuple):
@@ -40,16 +43,18 @@ class RunNote(NamedTuple):
     timeout: float | None
     max_failures: int
     budget: int
+    target: float | None = None
+    patience: int | None = None
 
     @classmethod
     def of(cls, notes: Mapping[str, Any], path: Path) -> RunNote | None:
         """The one in these notes, of the form in which it is written; None where there is none."""
         if NAME not in notes:
             return None
-        note = notes[NAME]
+        note = {**ADDED, **notes[NAME]} if isinstance(notes[NAME], dict) else notes[NAME]
         _check(note, KINDS, path)
         _check(note["variation"], VARIATION, path)
-        for name in ("workers", "timeout", "max_failures", "budget"):
+        for name in ("workers", "timeout", "max_failures", "budget", "patience"):
             if note[name] is not None and not 0 < note[name] < math.inf:
                 raise _odd(path, name, note[name])
         return cls(**note)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from mctsvs.common import InputError, check_bool, check_count
 from mctsvs.optimizer import Optimizer
 from mctsvs.progress import Follower, somebody
 from mctsvs.space import Space
+from mctsvs.stopping import Limits, counted
 from mctsvs.study import points
 from mctsvs.study.errors import StudyError
 from mctsvs.study.identity import checked_path, open_ledger
@@ -73,6 +75,7 @@ class Study:
         if constraints is not None:
             given["constraints"] = constraints
         self._ledger = open_ledger(self.path, given, options, readonly=readonly)
+        self.stopping, self.message = threading.Event(), ""  # the latter: how the last run of this object ended
 
     # what is in it
 
@@ -254,6 +257,9 @@ class Study:
         workers: int | None = None,
         asynchronous: bool = False,
         timeout: float | None = None,
+        target: float | None = None,
+        max_seconds: float | None = None,
+        patience: int | None = None,
         max_failures: int = 30,
         callback: Callable[[Study, Trial], object] | None = None,
         progress: bool | Follower = False,
@@ -271,27 +277,39 @@ class Study:
                       True: a free worker gets a new point at once; points being evaluated are taken into account.
         timeout       seconds for an evaluation. Without an executor its process is ended then; with one, its result
                       is no longer waited for.
+        target        a value at least this good ends the run; where constraints are measured, of a feasible point
+        max_seconds   no evaluation begins later than so many seconds after the call
+        patience      so many evaluations in a row, of this call, that were no better than the best before end the run
         max_failures  so many failures in a row end the run with an error
         callback      called as callback(study, trial) after each evaluation; True, or StopIteration, ends the run
         progress      show how far the run is, as `minimize` does; the standard `logging` is told under "mctsvs" anyway
 
-        Ctrl-C ends the run at once and says how far it came: everything told is stored, and the same call goes on.
+        Whatever ends the run before its budget, evaluations under way are waited for and none begins; `message` says
+        what it was. Ctrl-C ends it at once and says how far it came: everything told is stored, the same call goes on.
         """
         self._ledger.check_writable()
+        limits = Limits(target, max_seconds, patience, max_failures)
         if isinstance(progress, Follower):
             follower = progress
         else:
             follower = Follower(somebody() if check_bool("progress", progress) else None)
-        options = RunOptions(budget, executor, workers, asynchronous, timeout, max_failures, callback, follower)
+        options = RunOptions(budget, executor, workers, asynchronous, timeout, limits, callback, follower)
         try:
-            run(self, f, options)
+            ending = run(self, f, options)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
             self._ledger.save_if_possible()
+        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), ending.message)))
+        if not self.evaluated:
+            raise StudyError(f"nothing was evaluated: {ending.message}")
         if not self.has_best:
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
+
+    def stop(self) -> None:
+        """End the run that is going on, from any thread or from the callback; evaluations under way are waited for."""
+        self.stopping.set()
 
     def _progress(self, budget: int) -> str:
         best = f"the best value is {self.best.value:.6g}" if self.has_best else "none has succeeded"
