@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint types layers check bench speed reproduce golden clean
+.PHONY: demo test lint types layers docs package check pictures bench speed reproduce golden clean
 
 demo: $(VENV)/stamp-core
 	$(BIN)/mctsvs run Hartmann6_300 --method mcts-vs-bo --budget 600 --seed 2021
@@ -17,8 +17,8 @@ test: $(VENV)/stamp-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/stamp-dev
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs
 
 types: $(VENV)/stamp-dev
 	$(BIN)/mypy
@@ -26,7 +26,27 @@ types: $(VENV)/stamp-dev
 layers: $(VENV)/stamp-dev
 	$(BIN)/lint-imports
 
-check: test lint types layers
+# the site, in build/docs; a warning, such as a link to a page or a heading that does not exist, is an error
+docs: $(VENV)/stamp-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+# sdist and wheel as a registry wants them; the wheel alone, in an empty environment, runs the README's first example
+package: $(VENV)/stamp-dev
+	rm -rf build/dist build/lib build/empty
+	$(BIN)/python -m build --no-isolation --outdir build/dist . > build/package.log
+	$(BIN)/twine check --strict build/dist/*
+	$(BIN)/check-wheel-contents build/dist/*.whl
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt build/dist/*.whl
+	awk '/^```python/ {inside = 1; next} /^```/ && inside {exit} inside' README.md > build/empty/first.py
+	cd build/empty && bin/python first.py && bin/mctsvs --version
+
+check: test lint types layers docs package
+
+# of the docs and the README, from real runs
+pictures: $(VENV)/stamp-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py
 
 # our default beside other libraries (hours with all methods)
 bench: $(VENV)/stamp-test
@@ -54,6 +74,10 @@ $(VENV)/stamp-test: pyproject.toml constraints.txt | $(VENV)
 $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/stamp-test $(VENV)/stamp-core
+
+$(VENV)/stamp-docs: pyproject.toml constraints.txt | $(VENV)
+	$(PIP) --editable '.[docs]'
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info

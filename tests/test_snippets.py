@@ -37,6 +37,7 @@ STANDS_FOR = {"S": "2021", "DATA": "data", "DIR": "data", "~/tables": "data"}
 # what a page speaks of and does not show
 FILES = {
     "README.md": {"tune.py": "def train(p):\n    return p['a'] * p['b']\n"},
+    "docs/start.md": {"tune.py": "def train(p):\n    return p['a'] * p['b']\n"},
     "docs/own-objective.md": {"path/to/file.py": "def function(p):\n    return p['rate']\n"},
     "docs/problems.md": {"space.toml": "rate = [0.0, 1.0]\nwidth = [-5.0, 5.0]\n"},
     "docs/study.md": {"earlier.csv": ",".join([*(f"x{i}" for i in range(300)), "value"]) + "\n" + "0," * 300 + "1\n"},

@@ -26,7 +26,8 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         account, width = self.account, options.max_width
-        yield Group(_head(account, width), *_body(account, width))
+        body = _body(account, width)
+        yield Group(_head(account, width), *([Text()] if body else []), *body)
 
 
 def screen(account: Account) -> Screen:
