@@ -20,7 +20,7 @@ from mctsvs.space import Variable
 from mctsvs.testing import through_plain_data
 from mctsvs.trial import Trial
 
-SAMPLER = {"warmup": 4, "samples": 4}
+SAMPLER: dict[str, Any] = {"warmup": 4, "samples": 4}
 SLOW: dict[str, int] = {"alebo": 8, "optuna-gp": 4, "optuna-tpe": 14, "vae-bo": 8, "saasbo": 5, "mcts-vs-saasbo": 5}
 EVALUATIONS = 18
 
@@ -30,7 +30,7 @@ def variable(draw: st.DrawFn, parents: Mapping[str, Variable]) -> Variable:
     """Of any kind; it may have a default, and a condition on one or two of the parents."""
     more: dict[str, Any] = {}
     with_values = {name: v for name, v in parents.items() if not isinstance(v, Float)}
-    if with_values and draw(st.booleans()):
+    if draw(st.booleans()) and with_values:
         names = draw(st.lists(st.sampled_from(sorted(with_values)), min_size=1, max_size=2, unique=True))
         more["when"] = {name: draw(some_values(with_values[name])) for name in names}
     kind = draw(
@@ -45,7 +45,10 @@ def variable(draw: st.DrawFn, parents: Mapping[str, Variable]) -> Variable:
     elif kind == "fixed":
         return Fixed(draw(st.sampled_from([3, "a", None, True])), **more)
     else:
-        listed = {"ordinal": Ordinal([16, 32, 64], **more), "sizes": Ordinal(["s", "m", "l"], **more)}
+        listed: dict[str, Variable] = {
+            "ordinal": Ordinal([16, 32, 64], **more),
+            "sizes": Ordinal(["s", "m", "l"], **more),
+        }
         listed |= {"boolean": Boolean(**more), "category": Categorical(["x", None, 3, (1, 2)], **more)}
         made = listed[kind]
         values = st.sampled_from(made.labels or ())
@@ -62,7 +65,8 @@ def some_values(of: Variable) -> st.SearchStrategy[Any]:
 @st.composite
 def spaces(draw: st.DrawFn) -> dict[str, Variable]:
     """At least one variable that is always there and has a few values; parents come before what depends on them."""
-    found: dict[str, Variable] = {"a": draw(st.sampled_from([Float(-1.0, 1.0), Integer(0, 40), Ordinal(range(9))]))}
+    first: list[Variable] = [Float(-1.0, 1.0), Integer(0, 40), Ordinal(range(9))]
+    found: dict[str, Variable] = {"a": draw(st.sampled_from(first))}
     for name in "bcdefgh"[: draw(st.integers(0, 7))]:
         while (made := draw(variable(found))) and not possible({**found, name: made}):
             pass
@@ -121,7 +125,7 @@ def run(space: Mapping[str, Variable], method: str, course: Course, *, restored:
     """A run of a few points; `restored` saves and restores it at random moments."""
     budget, rng = SLOW.get(method, EVALUATIONS), np.random.default_rng(course.seed)
     moments = np.random.default_rng(course.seed + 1)
-    options = SAMPLER if method.endswith("saasbo") else {}
+    options: dict[str, Any] = SAMPLER if method.endswith("saasbo") else {}
     opt = Optimizer(space, method=method, seed=course.seed, budget=budget if course.planned else None, **options)
     while len(opt.trials) < budget:
         try:
