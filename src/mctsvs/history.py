@@ -55,6 +55,11 @@ class History(Saved):
         return self._tickets[: self._n]
 
     @property
+    def constrained(self) -> bool:
+        """Whether constraints have been measured."""
+        return "constraints" in self._more
+
+    @property
     def constraints(self) -> Array:
         """(n, m) measured constraints, NaN unknown; (0, 0) if there are none."""
         return self._more["constraints"][: self._n] if "constraints" in self._more else np.empty((0, 0))

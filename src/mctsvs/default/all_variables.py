@@ -19,6 +19,7 @@ from mctsvs.gp.lattice import Lattice
 from mctsvs.history import History
 from mctsvs.solve import DIMENSION_SCALED, ISOTROPIC, Solver
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
+from mctsvs.solve.constrained import ConstrainedOptions, ConstrainedSearch
 from mctsvs.solve.iso import IsoOptions, IsotropicSearch
 from mctsvs.solve.subspace import Subspace
 from mctsvs.state import Saved
@@ -27,17 +28,19 @@ from mctsvs.state import Saved
 class AllModel(Saved):
     """The next point in many coordinates; `owner` says which variable each belongs to."""
 
-    saved = ("part", "given", "of_all", "of_best", "alike")
+    saved = ("part", "given", "of_all", "of_best", "alike", "constrained")
     part: Indices | None = None  # the coordinates moved, where these are not all
     given: bool = False  # whether the caller chose them
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
     alike: IsotropicSearch
+    constrained: ConstrainedSearch
     lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     def __init__(self, owner: Indices, parts: Ablation) -> None:
         self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
         self.alike = IsotropicSearch(IsoOptions(**ISOTROPIC))
+        self.constrained = ConstrainedSearch(ConstrainedOptions())
         self.of_all = BayesianOptimisation(options, distinct=True)
         self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 
@@ -66,6 +69,10 @@ class AllModel(Saved):
     def propose_alike(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """The same by the model that treats them alike."""
         return self._place(history, waiting)(self.alike, rng).x
+
+    def propose_constrained(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
+        """The same by models of the objective and of each measured constraint."""
+        return self._place(history, waiting)(self.constrained, rng).x
 
     def _place(self, history: History, waiting: Array) -> Callable[[Solver, np.random.Generator], Candidate]:
         """What a solver proposes for the coordinates chosen, in its place."""

@@ -215,6 +215,8 @@ class EvidenceSearch(HistoryEngine):
         if len(found.variables) == 0:
             return self.step_in_all(waiting)
         moved = self.coordinates_of(found.variables)
+        if history.constrained:
+            return self.step_in_all(waiting, among=moved)
         d = len(moved)
         failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
@@ -233,11 +235,12 @@ class EvidenceSearch(HistoryEngine):
         model, turn = self.all_model, self._turn
         model.lattice = self.lattice
         model.choose(turn, self.evidence.probability, self.rng, among=among)
-        x = (
-            model.propose_alike(self.history, waiting, self.rng)
-            if alike
-            else model.propose(turn, self.history, waiting, self.rng)
-        )
+        if self.history.constrained:
+            x = model.propose_constrained(self.history, waiting, self.rng)
+        elif alike:
+            x = model.propose_alike(self.history, waiting, self.rng)
+        else:
+            x = model.propose(turn, self.history, waiting, self.rng)
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
 
     def known_importance(self) -> Array | None:

@@ -14,7 +14,7 @@ from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs, minimise
-from mctsvs.gp.trend import Cosines, Isotropic, Shared
+from mctsvs.gp.trend import Cosines, Isotropic, Linear, Shared
 from mctsvs.gp.values import standardise
 from mctsvs.state import Saved
 
@@ -26,6 +26,7 @@ STATIONARY: dict[str, Kernel] = {
 COSINES = 5
 KERNELS: dict[str, Kernel] = {
     **STATIONARY,
+    "se+linear": Sum(Joint("se"), Linear()),
     "se+iso": Sum(Joint("se"), Isotropic()),
     "se+iso+cosines": Sum(Joint("se"), Isotropic(), Cosines(COSINES)),
     "shared": Shared("se"),
@@ -96,13 +97,17 @@ class Model(Saved):
             rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values = X[rows], values[rows]
             self.forget(fit=False)
-        if self.theta is None or s.refit.due(n, self.fitted):
+        if self.due(n):
             self._fit(X, values)
             self.forget()
             self.fitted = n
         self.posterior = self._posterior(X, values)
         self.blocks = self.posterior.blocks
         return self.posterior
+
+    def due(self, n: int) -> bool:
+        """Whether parameters are to be fitted again, now that there are n points."""
+        return self.theta is None or self.settings.refit.due(n, self.fitted)
 
     def forget(self, *, fit: bool = True) -> None:
         """The next update may bring other points; with `fit`, parameters are fitted to them, from those known."""

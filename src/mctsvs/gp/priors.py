@@ -13,7 +13,7 @@ import numpy as np
 
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive, Kernel, Sum
-from mctsvs.gp.trend import Cosines, Isotropic
+from mctsvs.gp.trend import Cosines, Isotropic, Linear
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ ADDITIVE = np.array([[np.log(0.15), 1.0, np.log(0.03), 3.0], [-2.0, 1.5, -9.0, 3
 
 FLAT = 1e6  # a deviation that says nothing
 ISOTROPIC = np.array([-4.0, 2.0, -14.0, 5.0])  # the share of the values' variance that is a bowl
+LINEAR = np.array([-1.0, 2.0, -14.0, 5.0])  # the share of the values' variance that is a plane
 COSINES, SMOOTHNESS = np.array([-3.0, 2.0, -14.0, 5.0]), 0.15  # of all cosines; lengthscale of their spectrum
 
 
@@ -55,6 +56,8 @@ def _rows(term: Kernel, d: int, joint: Array) -> list[Array]:
     """Of lengthscales and outputscale, or of the weights."""
     if isinstance(term, Isotropic):
         return [ISOTROPIC]
+    if isinstance(term, Linear):
+        return [LINEAR]
     if isinstance(term, Cosines):  # together they expect the spectrum of a squared-exponential function
         spectrum = np.exp(-0.5 * (SMOOTHNESS * np.pi * np.arange(1, term.M + 1)) ** 2)
         logarithms = np.log(np.maximum(spectrum / spectrum.sum(), 1e-3))
@@ -104,4 +107,18 @@ def intervals(kernel: Kernel, d: int) -> Prior:
     return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
-PRIORS = {"subspace": subspace, "dimension-scaled": dimension_scaled, "found": found, "intervals": intervals}
+def exact(kernel: Kernel, d: int) -> Prior:
+    """For values without noise that a plane may explain, as constraints often are; each of them by few variables."""
+    lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), np.log(0.1), 8.0]
+    outputscale = [-1.0, 1.5, -9.0, 4.0]
+    noise = [-12.0, 2.0, np.log(1e-8), -2.0]
+    return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
+
+
+PRIORS = {
+    "exact": exact,
+    "subspace": subspace,
+    "dimension-scaled": dimension_scaled,
+    "found": found,
+    "intervals": intervals,
+}

@@ -2,6 +2,7 @@
 
     Shared      s k(|u - u'| / l)                                              one lengthscale for all
     Isotropic   w q(u) q(u'),  q(u) = (|2 u - 1|^2 - d/3) / sqrt(4 d / 45)     of mean 0 and variance 1 over the cube
+    Linear      w (12 / d) (u - 1/2).(u' - 1/2)                                a plane of unknown slope
     Cosines     sum_m w_m (1/d) sum_j cos(pi m (u_j - u'_j)),  m = 1, ..., M   one spectrum for all
 
 a |u - c|^2 is a |u|^2 plus a linear function, so the one weight w says how curved a bowl is wherever its bottom lies,
@@ -129,6 +130,57 @@ class IsotropicCross:
     def _slope(self, Z: Array) -> Array:
         """(m, d) dq/dz."""
         return (2.0 * Z - 1.0) / math.sqrt(Z.shape[1] / 180.0)
+
+
+class Linear:
+    """A linear function of unknown slope, 0 in the centre of the cube: theta = [log w], its variance over the cube."""
+
+    def size(self, d: int) -> int:
+        return 1
+
+    def bind(self, X: Array) -> LinearGram:
+        return LinearGram(X)
+
+    def to(self, theta: Array, X: Array) -> LinearCross:
+        return LinearCross(theta, X)
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
+        raise InputError("a kernel with the linear term has no sample paths: choose another acquisition function")
+
+
+class LinearGram:
+    """`Linear` on one data set."""
+
+    def __init__(self, X: Array) -> None:
+        centred = X - 0.5
+        self.products = np.triu(centred @ centred.T) * (12.0 / X.shape[1])
+
+    def fill(self, theta: Array, K: Array) -> None:
+        np.multiply(self.products, np.exp(theta[0]), out=K)
+
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
+        twice = 2.0 * np.vdot(W, self.products) - np.diagonal(W) @ np.diagonal(self.products)
+        own = float(np.exp(theta[0]) * twice)
+        return np.array([own]), own
+
+
+class LinearCross:
+    """`Linear` to one data set."""
+
+    def __init__(self, theta: Array, X: Array) -> None:
+        self.weight, self.X = 12.0 / X.shape[1] * float(np.exp(theta[0])), X - 0.5
+
+    def covariance(self, Z: Array) -> tuple[Array, None]:
+        return self.weight * ((Z - 0.5) @ self.X.T), None
+
+    def pull_back(self, Z: Array, kept: None, C: Array) -> Array:
+        return self.weight * (C @ self.X)
+
+    def variance(self, Z: Array) -> Array:
+        return self.weight * np.einsum("ij,ij->i", Z - 0.5, Z - 0.5)
+
+    def variance_slope(self, Z: Array) -> Array:
+        return 2.0 * self.weight * (Z - 0.5)
 
 
 class Cosines:
