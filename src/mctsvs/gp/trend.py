@@ -174,13 +174,16 @@ class LinearCross:
         return self.weight * ((Z - 0.5) @ self.X.T), None
 
     def pull_back(self, Z: Array, kept: None, C: Array) -> Array:
-        return self.weight * (C @ self.X)
+        gradient: Array = self.weight * (C @ self.X)
+        return gradient
 
     def variance(self, Z: Array) -> Array:
-        return self.weight * np.einsum("ij,ij->i", Z - 0.5, Z - 0.5)
+        variance: Array = self.weight * np.einsum("ij,ij->i", Z - 0.5, Z - 0.5)
+        return variance
 
     def variance_slope(self, Z: Array) -> Array:
-        return 2.0 * self.weight * (Z - 0.5)
+        slope: Array = 2.0 * self.weight * (Z - 0.5)
+        return slope
 
 
 class Cosines:

@@ -12,14 +12,14 @@ Surrogates of each constraint apart, and the adapted distance, are those of COBR
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr
 
 from mctsvs.common import Array, Indices
 from mctsvs.gp.model import nearest
-from mctsvs.gp.outputs import Outputs, OutputModels, bend
+from mctsvs.gp.outputs import OutputModels, Outputs, bend
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.merit import scales, violations
@@ -87,10 +87,7 @@ class ConstrainedSearch(Saved):
         """The incumbent, and whether the new points were successes."""
         y, C = subspace.history.objective, subspace.history.constraints
         feasible = (C <= 0.0).all(axis=1) & ~np.isnan(y)
-        if feasible.any():
-            best = int(np.argmax(np.where(feasible, y, -np.inf)))
-        else:
-            best = int(np.argmin(violations(C)))
+        best = int(np.argmax(np.where(feasible, y, -np.inf))) if feasible.any() else int(np.argmin(violations(C)))
         if self.best >= 0 and len(y) > self.seen:
             before, gain = self.best, GAIN * float(np.nanstd(y))
             if feasible[: self.seen].any():
@@ -99,8 +96,8 @@ class ConstrainedSearch(Saved):
                     self.margin = float(np.clip(self.margin * (0.8 if feasible[row] else 1.4), 0.003, 20.0))
             else:
                 total = np.maximum(C[[before, best]], 0.0) / scales(C)
-                success = feasible.any() or bool(np.nansum(total[1]) < (1.0 - GAIN) * np.nansum(total[0]))
-            self.region.resize(success=bool(success), patience=self.options.patience, needed=2)
+                success = bool(feasible.any()) or bool(np.nansum(total[1]) < (1.0 - GAIN) * np.nansum(total[0]))
+            self.region.resize(success=success, patience=self.options.patience, needed=2)
             if self.region.length < 2.0**-8:
                 self.region.length = self.options.length
         self.best, self.seen, self.feasible = best, len(y), bool(feasible.any())
@@ -169,7 +166,7 @@ class ConstrainedSearch(Saved):
 
 def _slsqp(outputs: Outputs, limits: Indices, distance: Array, start: Array, low: Array, high: Array) -> Array:
     """Least mean of the first output where the means of `limits` are at most minus the distance."""
-    from scipy.optimize import minimize  # a second of import time, where it is needed
+    from scipy.optimize import Bounds, minimize  # a second of import time, where it is needed
 
     kept: dict[bytes, tuple[Array, Array]] = {}
 
@@ -184,7 +181,7 @@ def _slsqp(outputs: Outputs, limits: Indices, distance: Array, start: Array, low
         mean, slope = at(z)
         return float(mean[0]), slope[0]
 
-    constraint = {
+    constraint: Any = {
         "type": "ineq",
         "fun": lambda z: -(at(z)[0][limits] + distance),
         "jac": lambda z: -at(z)[1][limits],
@@ -194,7 +191,7 @@ def _slsqp(outputs: Outputs, limits: Indices, distance: Array, start: Array, low
         start,
         jac=True,
         method="SLSQP",
-        bounds=np.column_stack([low, high]),
+        bounds=Bounds(low, high),
         constraints=[constraint],
         options={"maxiter": 25, "ftol": 1e-6},
     )

@@ -1,0 +1,68 @@
+"""The search with models of objective and measured constraints, and the default method that uses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mctsvs import Categorical, Float, Integer, Optimizer, minimize
+from mctsvs.common import Array
+
+
+def problem(x: Array) -> tuple[float, dict[str, float]]:
+    """The optimum, 2.0 / 3, lies where both constraints hold with equality; most of the cube is infeasible."""
+    return float(x.mean()), {"sum": 10.0 - float(x[:15].sum()), "curve": 1e3 * float(((x - 0.7) ** 2).sum() - 3.0)}
+
+
+def told(opt: Optimizer, n: int) -> Optimizer:
+    for _ in range(n):
+        (trial,) = opt.ask()
+        value, constraints = problem(trial.x)
+        opt.tell(trial, value if trial.number % 7 else None, constraints=constraints)
+    return opt
+
+
+def test_the_default_finds_the_corner_of_the_constraints() -> None:
+    result = minimize(problem, [(0.0, 1.0)] * 20, budget=80)
+    assert result.success
+    assert result.fun < minimize(problem, [(0.0, 1.0)] * 20, budget=400, method="random").fun - 0.05
+    assert abs(problem(result.x)[1]["sum"]) < 0.05
+
+
+def test_it_goes_on_bit_for_bit_with_values_missing() -> None:
+    box = [(0.0, 1.0)] * 20
+    whole = told(Optimizer(box, seed=2, budget=60), 60)
+    half = Optimizer.restore(told(Optimizer(box, seed=2, budget=60), 40).state())
+    assert [t.unit.tobytes() for t in told(half, 20).trials] == [t.unit.tobytes() for t in whole.trials]
+
+
+def test_batches_and_constraints_that_are_not_all_known() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 8, seed=0)
+    for i in range(12):
+        trials = opt.ask(4)
+        assert len({t.unit.tobytes() for t in trials}) == 4
+        for trial in trials:
+            a, b = 0.3 - trial.x[0], 0.5 - trial.x[1]
+            opt.tell(trial, float(trial.x.sum()), constraints={"a": a} if i % 3 == 2 else {"a": a, "b": b})
+    assert opt.best.feasible
+
+
+@pytest.mark.parametrize("impossible", [1.0, 1e12])
+def test_what_never_holds_is_violated_as_little_as_can_be(impossible: float) -> None:
+    def f(x: Array) -> tuple[float, dict[str, float]]:
+        return float(x[0]), {"never": impossible * (1.0 + float(x[1]) ** 2)}
+
+    result = minimize(f, [(0.0, 1.0)] * 10, budget=60)
+    assert not result.feasible
+    assert result.x[1] < 0.1
+
+
+def test_mixed_variables() -> None:
+    space = {"a": Float(0.1, 10.0, log=True), "n": Integer(1, 20), "kind": Categorical(["x", "y", "z"])}
+
+    def f(p: dict[str, object]) -> tuple[float, dict[str, float]]:
+        n, a = int(str(p["n"])), float(str(p["a"]))
+        return a * n + 5.0 * (p["kind"] != "y"), {"least": 30.0 - n * n * (1.0 + (p["kind"] == "y"))}
+
+    result = minimize(f, space, budget=50)
+    assert result.success
+    assert result.fun < 1.0
