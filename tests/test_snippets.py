@@ -26,7 +26,7 @@ from mctsvs.cli.commands import parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-STUDY = ("resume", "show", "export", "salvage")  # commands whose first argument is a study
+STUDY = ("resume", "show", "export", "salvage", "report")  # commands that read studies
 SHORT = {
     "run": ["--budget", "4"],
     "resume": ["--budget", "4"],
@@ -214,8 +214,9 @@ def test_command(command: Command, tmp_path: Path) -> None:
         pytest.skip(f"read, not run: {command.not_run or 'shown in part'}")
     prepare(command.page, tmp_path)
     if kind in STUDY:
-        began = mctsvs(tmp_path, "run", "Hartmann6_300", "--study", words[0], "--budget", "3")
-        assert began.returncode == 0, began.stderr
+        for study in [words[0], *(word for word in words[1:] if kind == "report" and word.endswith(".db"))]:
+            began = mctsvs(tmp_path, "run", "Hartmann6_300", "--study", study, "--budget", "3")
+            assert began.returncode == 0, began.stderr
     result = mctsvs(tmp_path, kind, *words, *SHORT.get(kind, []))
     absent = "is not in" in result.stderr or ("not installed here" in result.stderr and "CI" not in os.environ)
     if result.returncode and absent:

@@ -166,10 +166,12 @@ class Optimizer:
     def record(self, trial: Trial, value: float, message: str, details: Details) -> None:
         """The same, of a trial that waits, with what was checked."""
         with self._lock, one_blas_thread():
-            trial.times.told, before = time.time(), time.perf_counter()
+            before = time.perf_counter()
             merit = self._all.tell(trial, value, message, details)
             self._engine.absorb([self._observation(trial, merit)])
-            trial.times.thinking += time.perf_counter() - before
+            if trial.times.told is None:  # otherwise this is repeated from a journal
+                trial.times.told = time.time()
+                trial.times.thinking += time.perf_counter() - before
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Points to be asked for before the method's own: vectors, or dicts of name -> value."""
@@ -294,6 +296,11 @@ class Optimizer:
         return (
             f"Optimizer({self.method}, {self.direction} {len(self.space)} variables, {len(self.trials)} trials{best})"
         )
+
+    def _repr_html_(self) -> str:
+        from mctsvs.report.card import card
+
+        return card(self, f"Optimizer, {self.method}")
 
     def state(self) -> State:
         """Everything, as plain numbers, strings and arrays; `Optimizer.restore` goes on from it bit for bit."""

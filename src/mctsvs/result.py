@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from mctsvs import methods
@@ -13,6 +15,7 @@ from mctsvs.distinct import SpaceExhausted
 from mctsvs.optimizer import Optimizer
 from mctsvs.progress import Follower, somebody
 from mctsvs.stopping import COMPLETE, Ending, Limits, Status, Watch, counted
+from mctsvs.tree import Node
 from mctsvs.trial import Trial, split
 
 Objective = Callable[[Any], Any]
@@ -30,6 +33,8 @@ class Result:
     status: Status = Status.DONE
     message: str = ""
     number: int = -1  # of the trial
+    tree: Node | None = None  # of groups of variables, for methods that have one
+    about: dict[str, Any] = field(default_factory=dict)  # direction, method, options, seed and budget of the run
 
     @property
     def success(self) -> bool:
@@ -57,6 +62,17 @@ class Result:
         matter = [name for name, score in self.importance.items() if score > 0.5]
         more = "" if not matter else f", {listed(matter)} {'matters' if len(matter) == 1 else 'matter'}"
         return f"Result({found}{more}: {self.message})"
+
+    def _repr_html_(self) -> str:
+        from mctsvs.report.card import card
+
+        return card(self, f"Result, {self.about.get('method', '')}".rstrip(", "))
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write what the search has learned as one page that any browser opens, without a network."""
+        from mctsvs.report import write
+
+        return write(self, path)
 
 
 def minimize(
@@ -187,7 +203,8 @@ def _result(opt: Optimizer, ending: Ending) -> Result:
     importance = opt.importance() if best is not None else {}
     where, value = (None, math.nan) if best is None else (best.argument, best.value or 0.0)
     number = -1 if best is None else best.number
-    return Result(where, value, opt.trials, importance, ending.status, ", ".join(parts), number)
+    about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
+    return Result(where, value, opt.trials, importance, ending.status, ", ".join(parts), number, opt.tree, about)
 
 
 def _violated(trial: Trial) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 
 import numpy as np
 
@@ -57,6 +58,22 @@ class Node:
 
     def __str__(self) -> str:
         return self.show(self.names)
+
+    def _repr_html_(self) -> str:
+        """Groups that unfold; those below the fourth level are closed."""
+        parts: list[str] = []
+        open_ = 0
+        for depth, node in self.walk():
+            parts += ["</details>"] * (open_ - depth)
+            open_ = depth
+            line = escape(node.line(self.names))
+            if node.is_leaf:
+                parts.append(f"<div style='margin-left:1.4em'>{line}</div>")
+            else:
+                shown = " open" if depth < 4 else ""
+                parts.append(f"<details{shown} style='margin-left:{1.4 * (depth > 0)}em'><summary>{line}</summary>")
+                open_ += 1
+        return "".join([*parts, *["</details>"] * open_])
 
 
 @dataclass

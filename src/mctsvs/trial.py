@@ -69,6 +69,25 @@ class Times:
             return self.evaluating
         return max(0.0, self.told - self.asked)
 
+    def pack(self, purpose: str) -> bytes:
+        """As JSON, with what the trial was for; `asked` is kept elsewhere."""
+        known = {"told": self.told, "thinking": round(self.thinking, 6), "evaluating": self.evaluating}
+        parts = {**known, "worker": self.worker, "purpose": purpose}
+        return json.dumps({name: part for name, part in parts.items() if part not in (None, "", 0.0)}).encode()
+
+    def unpack(self, packed: bytes) -> str:
+        """Take over what was packed; the purpose. ValueError if it is nothing of the kind."""
+        given = json.loads(packed)
+        kinds = {"told": float, "thinking": float, "evaluating": float, "worker": str, "purpose": str}
+        if not isinstance(given, dict) or any(type(part) is not kinds.get(name) for name, part in given.items()):
+            raise ValueError("not the times of a trial")
+        purpose = str(given.pop("purpose", ""))
+        for name, part in given.items():
+            if isinstance(part, float) and not math.isfinite(part):
+                raise ValueError("a time that is none")
+            setattr(self, name, part)
+        return purpose
+
 
 @dataclass(eq=False)
 class Trial:

@@ -208,7 +208,7 @@ def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
             study.export(source)
         elif kind == "table":
             source = study.to_dataframe()
-            assert list(source.columns[-5:]) == [
+            assert list(source.columns[-11:-6]) == [
                 "constraint_c",
                 "constraint_d",
                 "attr_host",

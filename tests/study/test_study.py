@@ -399,7 +399,12 @@ def test_dataframe(tmp_path: Path) -> None:
         study.ask()
         table = study.to_dataframe()
         names = ["number", "value", "source", "iteration", "message", "rate", "layers", "params_value", "kind"]
-        assert table.columns.tolist() == names
+        times = ["phase", "asked", "told", "seconds", "thinking", "worker"]
+        assert table.columns.tolist() == names + times
+        assert table["phase"][0] == "first points"
+        assert table["worker"][:20].str.contains(f"process {os.getpid()}").all()
+        assert (table["told"][:20] >= table["asked"][:20]).all()
+        assert table["told"].isna().tolist() == [False] * 20 + [True]
         assert table["layers"].tolist() == [t.params["layers"] for t in study.trials]
         assert table["value"].isna().sum() == sum(t.failed for t in study.trials) + 1
         with Study(tmp_path / "t.db", MIXED) as other:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 import mctsvs
 from mctsvs import methods, problems
-from mctsvs.cli import completion, lab, own, study, summary
+from mctsvs.cli import completion, lab, own, see, study, summary
 from mctsvs.cli.arguments import Parser, add_data, add_limits, add_variation, limits_of, show, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError, check_count
@@ -30,6 +30,7 @@ examples:
   mctsvs run --command './simulate --a {a}' --space a.toml   a program of yours; the last number it prints counts
   mctsvs run Hartmann6_300 --study run.db --workers 4        kept in a file, on four processes; after any accident
   mctsvs resume run.db                                       ... goes on
+  mctsvs watch run.db                                        on a page that follows it; mctsvs report run.db keeps one
 
 mctsvs COMMAND --help says more about each."""
 RUN_USAGE = """\
@@ -50,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=Parser)
     _add_run(commands)
     study.add_commands(commands)
+    see.add_commands(commands)
     lab.add_commands(commands)
     for name, function, text in (
         ("problems", list_problems, "list the benchmark problems, with what each of them needs"),

@@ -25,7 +25,7 @@ from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, clear_errors, damaged
 from mctsvs.study.formats import Event
 from mctsvs.study.journal import Journal
-from mctsvs.trial import NOTHING, Details, Trial
+from mctsvs.trial import NOTHING, Details, Times, Trial
 
 WITHOUT_POINT = Event._fields.index("variables")
 SOURCES = ("proposed", "enqueued", "default")
@@ -112,31 +112,14 @@ def checked_identity(identity: Any) -> dict[str, Any]:
 
 
 def _fill(contents: Contents, journal: Journal, memory: bool) -> None:
-    space, trials = contents.space, contents.trials
     stored = journal.memory() if memory else None
     known = -1 if stored is None else stored.seq
-    units = contents.units = np.empty((journal.count("ask", "import"), space.n_coordinates))
-    before: tuple[bytes, Indices] = (b"", np.arange(len(space)))  # points of a batch share their variables
+    units = contents.units = np.empty((journal.count("ask", "import"), contents.space.n_coordinates))
     if stored is not None and known == 0:
         raise damaged(journal.path, "the method's memory is not what was written")
+    reader = Reader(contents, journal)
     for seq, event in enumerate(journal.events(), 1):
-        if event.kind in ("ask", "import"):
-            if event.number != len(trials):
-                raise damaged(journal.path, f"trial {len(trials)} is missing")
-            unit = units[event.number]
-            unit[:] = codec.unpack_point(event.point)
-            unit.flags.writeable = False
-            if event.variables != before[0]:
-                before = event.variables, codec.unpack_positions(event.variables, len(space))
-            source = event.text if event.kind == "ask" else "imported"
-            place = (event.iteration, source, "", event.ticket)
-            trials.append(Trial(event.number, unit, before[1], space, None, *place))
-        _check(event, trials, space)
-        if event.kind in ("tell", "import"):
-            trials[event.number].value, trials[event.number].message = value_of(event), event.text
-            _tell_details(trials[event.number], contents.details.get(event.number, NOTHING))
-            contents.told.append(event.number)
-        contents.note(event)
+        reader.take(event, units)
         if seq == known:
             assert stored is not None
             contents.known, contents.memory = seq, journal.remembered(stored)
@@ -145,6 +128,40 @@ def _fill(contents: Contents, journal: Journal, memory: bool) -> None:
     if units.size and not (units.min() >= 0.0 and units.max() <= 1.0):
         raise ValueError("a point is outside of the space")
     units.flags.writeable = False
+
+
+class Reader:
+    """Takes events into the contents, one after the other."""
+
+    def __init__(self, contents: Contents, journal: Journal) -> None:
+        self.contents, self.journal = contents, journal
+        everything = np.arange(len(contents.space))
+        self.before: tuple[bytes, Indices] = (b"", everything)  # points of a batch share their variables
+
+    def take(self, event: Event, units: Array) -> None:
+        """`units` has a row for each trial, or one that is used for this one alone."""
+        contents, trials, space = self.contents, self.contents.trials, self.contents.space
+        if event.kind in ("ask", "import"):
+            if event.number != len(trials):
+                raise damaged(self.journal.path, f"trial {len(trials)} is missing")
+            unit = units[event.number if len(units) > 1 else 0]
+            unit[:] = codec.unpack_point(event.point)
+            unit.flags.writeable = False
+            if event.variables != self.before[0]:
+                self.before = event.variables, codec.unpack_positions(event.variables, len(space))
+            source = event.text if event.kind == "ask" else "imported"
+            place = (event.iteration, source, "", event.ticket)
+            times = Times(asked=event.value if event.kind == "ask" else None)
+            trials.append(Trial(event.number, unit, self.before[1], space, None, *place, times=times))
+        _check(event, trials, space)
+        if event.kind in ("tell", "import"):
+            trial = trials[event.number]
+            trial.value, trial.message = value_of(event), event.text
+            _tell_details(trial, contents.details.get(event.number, NOTHING))
+            if event.kind == "tell" and event.variables:
+                trial.purpose = trial.times.unpack(event.variables)
+            contents.told.append(event.number)
+        contents.note(event)
 
 
 def _tell_details(trial: Trial, details: Details) -> None:
@@ -238,4 +255,5 @@ def _ask_again(opt: Optimizer, contents: Contents, n: int) -> bool:
         before = contents.trials[trial.number]
         same &= np.array_equal(trial.unit, before.unit) and np.array_equal(trial.variables, before.variables)
         trial.unit, trial.variables, trial.iteration = before.unit, before.variables, before.iteration
+        trial.times, trial.purpose = before.times, before.purpose or trial.purpose
     return same

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import platform
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -23,6 +25,7 @@ class Evaluation(NamedTuple):
     message: str  # why
     seconds: float  # it took
     constraints: dict[str, float] | None = None  # measured with it
+    worker: str = ""  # whoever did it: a process, and a thread of it where there are several
 
 
 def evaluate(f: Callable[[Any], Any], argument: Any) -> Evaluation:
@@ -34,14 +37,20 @@ def evaluate(f: Callable[[Any], Any], argument: Any) -> Evaluation:
         _leave_if_forked(process, error)
         if not isinstance(error, Exception | SystemExit):
             raise
-        return Evaluation(math.nan, one_line(error), time.perf_counter() - before)
+        return Evaluation(math.nan, one_line(error), time.perf_counter() - before, worker=_worker())
     _leave_if_forked(process)
     seconds = time.perf_counter() - before
     value, constraints = split(result)
     try:
-        return Evaluation(*_judged(value), seconds, as_constraints(constraints))
+        return Evaluation(*_judged(value), seconds, as_constraints(constraints), _worker())
     except InputError as error:
-        return Evaluation(math.nan, tidy(str(error)), seconds)
+        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker())
+
+
+def _worker() -> str:
+    thread = threading.current_thread()
+    own = "" if thread is threading.main_thread() else f", {thread.name}"
+    return tidy(f"{platform.node()}, process {os.getpid()}{own}")
 
 
 def _leave_if_forked(process: int, error: BaseException | None = None) -> None:

@@ -84,6 +84,7 @@ class Flights:
             self.begun.pop(future, None)
             evaluation = self._evaluation(trial, future)
             if evaluation is not None:
+                trial.times.evaluating, trial.times.worker = evaluation.seconds, evaluation.worker
                 landed.append((trial, evaluation))
             elif self.failure is None:
                 self.again.append(trial)

@@ -45,8 +45,9 @@ class Event(NamedTuple):
     """Something that happened.
 
     ask      trial `number` was asked for, in one call with those of the same `call`; text: its source; ticket: the
-             number that the method gave its proposal, -1 for a point of the user's
-    tell     its value, None for a failure, came, with a message in text; from then on the method knows it
+             number that the method gave its proposal, -1 for a point of the user's; value: when, in seconds since 1970
+    tell     its value, None for a failure, came, with a message in text; from then on the method knows it. Where the
+             variables of a point are in other events: times and purpose of the trial, as JSON
     result   the same, but the method is to be told later, when those before it are there
     enqueue  the user wants `point` tried
     import   a trial that was evaluated elsewhere

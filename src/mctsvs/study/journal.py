@@ -164,10 +164,16 @@ class Journal:
 
     def events(self) -> Iterator[Event]:
         """All events in order, each one checked; raises at the first that is not what was written."""
+        with clear_errors(self.path):
+            self.last, self.length = origin(self._identity(), self.version), 0
+        yield from self.more_events()
+
+    def more_events(self) -> Iterator[Event]:
+        """Those after the last one read."""
         version, proposed = self.version, 0
         with clear_errors(self.path):
-            self.last, self.length = origin(self._identity(), version), 0
-            for seq, *row, check in self.connection.execute(f"SELECT {COLUMNS[version]} FROM journal ORDER BY seq"):
+            query = f"SELECT {COLUMNS[version]} FROM journal WHERE seq > ? ORDER BY seq"
+            for seq, *row, check in self.connection.execute(query, (self.length,)):
                 if seq != self.length + 1 or [type(item) for item in row] not in ROWS:
                     raise damaged(self.path, f"event {self.length + 1} is missing or malformed")
                 event = Event(*row)

@@ -124,6 +124,7 @@ class Ledger:
                     first,
                     trial.iteration,
                     trial.ticket,
+                    trial.times.asked,
                     text=trial.source,
                     variables=codec.pack_positions(trial.variables, size),
                     point=codec.pack_point(trial.unit),
@@ -142,11 +143,15 @@ class Ledger:
             number = waiting.number
             details = opt.check(details or self._contents.details.get(number, NOTHING))
             self._stale = True
-            events = [*self._details(number, details), Event("tell", number, value=_stored(value), text=message)]
-            self._store(events)
+            waiting.times.told = time.time()
+            times = waiting.times.pack(waiting.purpose)
+            told = Event("tell", number, value=_stored(value), text=message, variables=times)
+            self._store([*self._details(number, details), told])
             before = time.perf_counter()
             opt.record(waiting, value, message, details)
-            self._thinking += time.perf_counter() - before
+            spent = time.perf_counter() - before
+            self._thinking += spent
+            waiting.times.thinking += spent
             self._stale = False
 
     def keep(self, trial: Trial | int, value: float, message: str, details: Details) -> None:

@@ -69,7 +69,8 @@ def records(trials: Iterable[Trial], extra: Mapping[str, Callable[[Trial], Any]]
         yield [t.number, value, t.source, t.iteration, t.message, *map(params.get, t.space.names), *more]
 
 
-def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
+def dataframe(trials: Sequence[Trial], space: Space, *, times: bool = False) -> pandas.DataFrame:
+    """With `times`, also when trials were asked for and told, what they took, by whom and for what."""
     try:
         import pandas
     except ImportError:
@@ -79,9 +80,26 @@ def dataframe(trials: Sequence[Trial], space: Space) -> pandas.DataFrame:
     kinds = [int, float, str, int, str, *map(_column_type, space.variables)]
     kinds += [object if name.removeprefix("trial_").startswith("attr_") else float for name in extra]
     names = [*OWN, *columns(space), *extra]
-    return pandas.DataFrame(
-        {name: pandas.Series(row, dtype=kind) for name, row, kind in zip(names, rows, kinds, strict=True)}
-    )
+    table = {name: pandas.Series(row, dtype=kind) for name, row, kind in zip(names, rows, kinds, strict=True)}
+    for name, column in (_times(trials) if times else {}).items():
+        kind = object if name in ("phase", "worker") else float
+        series = pandas.Series(column, dtype=kind)
+        stamps = name in ("asked", "told")
+        free = f"trial_{name}" if name in table else name
+        table[free] = pandas.to_datetime(series, unit="s", utc=True) if stamps else series
+    return pandas.DataFrame(table)
+
+
+def _times(trials: Sequence[Trial]) -> dict[str, list[Any]]:
+    """Columns of what is known about time."""
+    return {
+        "phase": [t.purpose for t in trials],
+        "asked": [t.times.asked for t in trials],
+        "told": [t.times.told for t in trials],
+        "seconds": [t.times.seconds for t in trials],
+        "thinking": [t.times.thinking for t in trials],
+        "worker": [t.times.worker for t in trials],
+    }
 
 
 def _column_type(variable: Variable) -> Any:

@@ -181,7 +181,7 @@ class Run:
                         if landed.number == trial.number:
                             self.tell(trial, evaluation)
                         else:
-                            value, message, _, constraints = evaluation
+                            value, message, _, constraints, _ = evaluation
                             study.keep(landed, value, message, constraints=constraints)
                 if trial.value is None and trial.number in study.results:
                     self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
@@ -221,7 +221,7 @@ class Run:
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> None:
         study = self.study
-        value, message, _, constraints = evaluation
+        value, message, _, constraints, _ = evaluation
         study.tell(trial, value, message, constraints=constraints)
         self.left -= 1
         self.options.follower.told(study.trials[trial.number])

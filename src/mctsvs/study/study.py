@@ -156,6 +156,13 @@ class Study:
         return self.optimizer.tree
 
     @property
+    def budget(self) -> int | None:
+        """Evaluations there are to be, where that has been said."""
+        with self._ledger.mutex:
+            log = self._ledger.contents.log
+            return next((event.number for event in reversed(log) if event.kind == "plan"), None)
+
+    @property
     def notes(self) -> dict[str, Any]:
         """What `note` has stored."""
         with self._ledger.mutex:
@@ -323,11 +330,21 @@ class Study:
     # in and out
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each trial: number, value, source, iteration, message, and a column for each variable."""
-        return points.dataframe(self.trials, self.space)
+        """A row for each trial: number, value, source, iteration, message, and a column for each variable.
+
+        Behind them constraints, noise and attributes, where there are any, then the phase of the search in words, when
+        the trial was asked for and told, the seconds it took and the method thought, and the worker.
+        """
+        return points.dataframe(self.trials, self.space, times=True)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write what the search has learned as one page that any browser opens, without a network."""
+        from mctsvs.report import write
+
+        return write(self, path)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """The same as a CSV or Parquet file, by the ending of its name; `import_points` reads it."""
+        """The same without times as a CSV or Parquet file, by the ending of its name; `import_points` reads it."""
         points.export(Path(path), self.trials, self.space)
 
     def close(self) -> None:
@@ -347,7 +364,14 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Study({str(self.path)!r}, {self.method}, {self.evaluated} evaluations of {len(self.space)} variables)"
+        best = f", best {self.best.value:.6g} at trial {self.best.number}" if self.has_best else ""
+        size = f"{self.evaluated} evaluations of {len(self.space)} variables"
+        return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
+
+    def _repr_html_(self) -> str:
+        from mctsvs.report.card import card
+
+        return card(self, f"Study {self.path.name}, {self.method}")
 
 
 def _value(value: float | None) -> float:

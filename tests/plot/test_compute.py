@@ -1,0 +1,209 @@
+"""The numbers behind the pictures, without a plotting library."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mctsvs
+from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study
+from mctsvs.plot import curves, variables
+from mctsvs.plot.source import Run, runs_of
+from mctsvs.plot.surface import Surface
+
+
+def bowl(x: Any) -> float:
+    return float((x[3] - 0.2) ** 2 + 2.0 * (x[7] - 0.6) ** 2)
+
+
+@cache
+def result() -> mctsvs.Result:
+    return mctsvs.minimize(bowl, [(0.0, 1.0)] * 16, budget=50, seed=1)
+
+
+@cache
+def mixed() -> Optimizer:
+    space = {
+        "rate": Float(1e-4, 1.0, log=True),
+        "layers": Integer(1, 5),
+        "kernel": Categorical(["rbf", "linear", "poly"]),
+        **{f"p{i}": (0.0, 1.0) for i in range(6)},
+    }
+    opt = Optimizer(space, direction="maximize", seed=0)
+    for i in range(45):
+        (trial,) = opt.ask()
+        p = trial.params
+        value = -((np.log10(p["rate"]) + 2) ** 2) - (p["layers"] - 3) ** 2 - (p["kernel"] != "rbf")
+        opt.tell(trial, None if i in (5, 9) else value, "too hot" if i in (5, 9) else "")
+    return opt
+
+
+def test_one_reader_for_everything_that_holds_a_run(tmp_path: Path) -> None:
+    with Study(tmp_path / "named.db", [(0.0, 1.0)] * 16, seed=1) as study:
+        study.optimize(bowl, 50)
+        runs = runs_of([result(), study, mixed()])
+        assert [run.label for run in runs] == ["mcts-vs", "named", "mcts-vs (2)"]
+        assert [run.direction for run in runs] == ["minimize", "minimize", "maximize"]
+        assert np.array_equal(runs[0].values, runs[1].values)
+        assert runs[0].importance == runs[1].importance
+        assert runs[0].about["budget"] == runs[1].about["budget"] == 50
+        assert runs[0].best == result().number
+    assert [run.label for run in runs_of({"a": result(), "b": result()})] == ["a", "b"]
+    assert runs_of(Run.of(result()))[0].label == "mcts-vs"
+
+
+@pytest.mark.parametrize("wrong", [3, [], Optimizer([(0.0, 1.0)] * 2).space])
+def test_what_holds_no_run_is_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="nothing to see"):
+        runs_of(wrong)
+
+
+@pytest.mark.parametrize("source", [result, mixed])
+def test_convergence_is_the_best_so_far(source: Any) -> None:
+    run = Run.of(source())
+    curve = curves.convergence(run)
+    for i, best in enumerate(curve.best):
+        seen = curve.value[: i + 1]
+        assert best == (np.nanmin if run.sign < 0 else np.nanmax)(seen)
+    assert curve.best[curve.improved[-1]] == curve.best[-1] == run.values[run.best or 0]
+    assert np.all(np.diff(curve.best[curve.improved]) * run.sign > 0)
+
+
+def test_convergence_counts_only_points_that_keep_the_constraints() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 2, method="random")
+    for value, constraint in ((1.0, -1.0), (0.5, 1.0), (0.7, 0.0), (None, None)):
+        (trial,) = opt.ask()
+        opt.tell(trial, value, constraints=None if constraint is None else {"c": constraint})
+    run = Run.of(opt)
+    assert curves.convergence(run).best.tolist() == [1.0, 1.0, 0.7, 0.7]
+    shown = curves.constraints(run)
+    assert shown is not None
+    assert (shown.names, shown.broken.tolist()) == (["c"], [1])
+    assert shown.feasible[:3].tolist() == [True, False, True]
+    assert curves.constraints(Run.of(result())) is None
+
+
+def test_the_story_tells_tests_from_steps() -> None:
+    story = curves.story(Run.of(result()))
+    assert story.purpose[0] == "first points"
+    assert [band.name for band in story.bands][:2] == ["first points", "finding out what matters"]
+    assert story.bands[0].first == 1
+    assert story.bands[-1].last == 50
+    assert all(one.last + 1 == two.first for one, two in zip(story.bands, story.bands[1:], strict=False))
+    assert 0 < story.hits < story.tests
+    truth = {3, 7}
+    for trial, purpose, outcome in zip(result().trials, story.purpose, story.outcome, strict=True):
+        if purpose in ("probing a group", "testing a group"):
+            assert (outcome == "same") == truth.isdisjoint(trial.variables.tolist())
+
+
+def test_selection_counts_every_move() -> None:
+    run = Run.of(result())
+    shown = curves.selection(run, variables=16, bins=7)
+    assert set(shown.names[:2]) == {"x3", "x7"}
+    assert shown.edges[0] == 1
+    assert shown.edges[-1] == 51
+    counts = (shown.share * np.diff(shown.edges)).sum(axis=1)
+    for name, count, total in zip(shown.names, counts, shown.total, strict=True):
+        assert round(count) == total == sum(run.position[name] in trial.variables for trial in run.told)
+
+
+def test_failures_are_grouped_by_their_message() -> None:
+    shown = curves.failures(Run.of(mixed()))
+    assert shown.evaluation.tolist() == [6, 10]
+    assert shown.messages == [("too hot", 2, 10)]
+
+
+def test_time_is_known_of_every_evaluation() -> None:
+    shown = curves.timeline(Run.of(result()))
+    assert shown is not None
+    assert len(shown.evaluation) == 50
+    assert np.all(shown.told >= shown.asked)
+    assert shown.thinking.min() > 0
+
+
+def test_importance_comes_with_the_size_of_effects() -> None:
+    shown = variables.importance(Run.of(result()))
+    assert shown.matter == 2
+    assert set(shown.names[:2]) == {"x3", "x7"}
+    effects = {effect.name: effect for effect in shown.effects}
+    assert effects["x3"].low <= 0.64 <= 1.5 * effects["x3"].high  # the true range along x3
+    assert effects["x7"].size == pytest.approx(0.72, rel=0.5)
+
+
+def test_the_tree_is_whole_and_lies_side_by_side() -> None:
+    for method, budget in (("mcts-vs", 50), ("mcts-vs-bo", 60)):
+        found = result() if method == "mcts-vs" else mctsvs.minimize(bowl, [(0, 1)] * 16, budget=budget, method=method)
+        nodes = variables.tree(Run.of(found))
+        assert nodes is not None
+        assert nodes.size[0] == 16
+        assert nodes.width[0] == pytest.approx(1.0)
+        for i in range(len(nodes)):
+            children = [j for j in range(len(nodes)) if nodes.parent[j] == i]
+            if children:
+                assert sum(nodes.size[j] for j in children) == nodes.size[i]
+                assert sum(nodes.width[j] for j in children) == pytest.approx(nodes.width[i])
+                assert nodes.start[children[0]] == pytest.approx(nodes.start[i])
+    assert variables.tree(Run.of(mctsvs.minimize(bowl, [(0, 1)] * 16, budget=5, method="random"))) is None
+
+
+def test_slices_and_contours_are_near_the_truth() -> None:
+    surface = Surface(Run.of(result()))
+    assert set(surface.names) == {"x3", "x7"}
+    for cut in surface.slices():
+        other = 0.2 if cut.axis.name == "x7" else 0.6
+        truth = [bowl({3: v, 7: other} if cut.axis.name == "x3" else {3: other, 7: v}) for v in cut.axis.values]
+        middle = slice(8, -8)
+        assert np.abs(cut.mean - truth)[middle].max() < 0.15
+    shown = surface.contour("x3", "x7", size=9)
+    assert shown.mean.shape == (9, 9)
+    lowest = np.unravel_index(shown.mean.argmin(), shown.mean.shape)
+    assert shown.second.values[lowest[0]] == pytest.approx(0.6, abs=0.2)
+    assert shown.first.values[lowest[1]] == pytest.approx(0.2, abs=0.2)
+
+
+def test_axes_of_every_kind_of_variable() -> None:
+    surface = Surface(Run.of(mixed()))
+    layers, kernel, rate = (surface.axis(name, 41) for name in ("layers", "kernel", "rate"))
+    assert (layers.values, layers.kind) == ([1.0, 2.0, 3.0, 4.0, 5.0], "linear")
+    assert (kernel.values, kernel.kind) == (["rbf", "linear", "poly"], "choices")
+    assert rate.kind == "log"
+    assert rate.values[0] == pytest.approx(1e-4)
+    assert all(math.isfinite(value) for cut in surface.slices() for value in cut.mean)
+
+
+def test_parallel_has_the_best_points_first() -> None:
+    shown = variables.parallel(Run.of(mixed()), points=5, others=10)
+    assert shown.best == 5
+    assert np.all(np.diff(shown.value[:5]) <= 0)
+    assert shown.value[0] == mixed().best.value
+    assert shown.place.min() >= 0
+    assert shown.place.max() <= 1
+
+
+def test_nothing_evaluated_yet() -> None:
+    run = Run.of(Optimizer([(0.0, 1.0)] * 3))
+    assert run.best is None
+    assert run.importance == {}
+    assert len(curves.convergence(run).best) == 0
+    assert curves.story(run).bands == []
+    assert curves.timeline(run) is None
+    assert not Surface(run).exists
+    assert variables.importance(run).names == []
+    assert len(variables.parallel(run).place) == 0
+
+
+def test_computing_needs_no_plotting_library() -> None:
+    code = (
+        "import sys, mctsvs.plot.curves, mctsvs.plot.variables, mctsvs.report, mctsvs.study; "
+        "print([m for m in ('matplotlib', 'plotly', 'pandas', 'starlette', 'scipy') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"

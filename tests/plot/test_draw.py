@@ -1,0 +1,79 @@
+"""The pictures on matplotlib axes: labelled, and of what was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mctsvs
+from mctsvs import InputError, Optimizer
+
+pytestmark = pytest.mark.needs("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def result() -> mctsvs.Result:
+    return mctsvs.minimize(lambda x: float((x[1] - 0.2) ** 2 + (x[5] - 0.7) ** 2), [(0, 1)] * 10, budget=40, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def _no_window() -> Iterator[None]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["convergence", "importance", "tree", "selection", "contour", "parallel", "timeline"])
+def test_every_picture_has_its_axes_labelled(result: mctsvs.Result, name: str) -> None:
+    import mctsvs.plot
+
+    ax = getattr(mctsvs.plot, name)(result)
+    assert ax.get_title()
+    assert ax.get_xlabel() or ax.get_xticklabels()
+    assert ax.get_ylabel() or ax.get_yticklabels()
+    ax.figure.canvas.draw()  # fonts, ticks and all
+
+
+def test_the_line_is_the_best_so_far(result: mctsvs.Result) -> None:
+    import mctsvs.plot
+
+    ax = mctsvs.plot.convergence(result)
+    line = next(line for line in ax.lines if line.get_label() == "best so far")
+    values = np.array([trial.value for trial in result.trials], dtype=float)
+    assert np.array_equal(line.get_ydata(), np.minimum.accumulate(values))
+
+
+def test_several_runs_share_one_picture_of_convergence(result: mctsvs.Result) -> None:
+    import mctsvs.plot
+
+    ax = mctsvs.plot.convergence({"one": result, "two": result})
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
+    assert len({line.get_linestyle() for line in ax.lines}) == 2
+    with pytest.raises(InputError, match="of one run, not of 2"):
+        mctsvs.plot.importance([result, result])
+
+
+def test_slices_have_axes_of_their_own(result: mctsvs.Result) -> None:
+    import mctsvs.plot
+
+    axes = mctsvs.plot.slices(result)
+    assert {ax.get_xlabel() for ax in axes if ax.axison} == {"x1", "x5"}
+
+
+def test_what_cannot_be_drawn_says_why(result: mctsvs.Result) -> None:
+    import mctsvs.plot
+
+    young: Any = Optimizer([(0.0, 1.0)] * 3)
+    young.tell(young.ask()[0], 1.0)
+    with pytest.raises(InputError, match="no model yet"):
+        mctsvs.plot.slices(young)
+    with pytest.raises(InputError, match="no contour of 'x9'"):
+        mctsvs.plot.contour(result, "x9")
+    assert "no evaluation has any" in mctsvs.plot.constraints(result).texts[0].get_text()
