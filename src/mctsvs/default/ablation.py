@@ -15,6 +15,8 @@ class Ablation(Options):
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     accept     a test that is better becomes the incumbent
     live       early steps move all variables not rejected yet; without, those found alone
+    corners    tests are corners of a box, of which every pair tells something; without, changes of the incumbent
+    reopen     an audit that finds a change begins a search; without, all variables are modelled
     audit      the rejected variables are changed together before they are forgotten
     alike      where all variables matter and values are exact, they are modelled alike
     additive   the model of the found variables has an additive term
@@ -27,6 +29,8 @@ class Ablation(Options):
     decision: bool = True
     accept: bool = True
     live: bool = True
+    corners: bool = True
+    reopen: bool = True
     audit: bool = True
     alike: bool = True
     additive: bool = True

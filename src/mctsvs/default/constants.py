@@ -5,6 +5,7 @@ The page is docs/results/ablation.md: what each part adds, and under "Tried and 
 
 # the design (page: Sobol points to start from)
 DESIGN = 10  # points before the first decision
+FIRST_PROBE = 26  # evaluations before the first probe: after the design, steps of the model of all variables
 DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 
 # comparing
@@ -14,6 +15,7 @@ LEAST_PUSH, PUSHES = 0.2, 0.6  # least change of a coordinate under test, and wh
 
 # how many variables matter (page: decision)
 AFFORDABLE, REACHABLE = 110.0, 15  # tests worth spending, and variables found in any case; where no budget is known
+COST = 0.67  # of the tests that halving would need
 TESTABLE = 0.6  # of a known budget, after the design, may go into tests
 FEWEST = 4  # variables that tests must be able to find to be begun at all
 LEAST_PROBES, MOST_PROBES = 4, 16  # fresh groups before the decision
@@ -30,6 +32,9 @@ SETTLED = 0.05  # expected number of active variables left at which testing ends
 GIVE_UP = 1.6  # times the tests worth spending, without an end
 TEST_SHARE = 0.85  # of the evaluations while testing, the others are steps (page: steps at a half or a third)
 AUDITS, LAST = 3, 15  # changes of all rejected variables; evaluations left at which none is begun (page: audit)
+SIDES, JITTER = (0.08, 0.3), 0.2  # least and largest side of the box of corner tests, and how far sides differ
+TWINS = 5  # points of equal value that one from elsewhere is compared with
+REOPENINGS = 3  # searches among the rejected variables that audits may begin
 
 # the model of the found variables (page: additive, box, best)
 MOST_ADDITIVE = 30  # coordinates; beyond, the additive term costs more than it gives

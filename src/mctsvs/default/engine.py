@@ -15,7 +15,8 @@ from mctsvs.default.ablation import Ablation
 from mctsvs.default.all_variables import AllModel
 from mctsvs.default.evidence import Evidence
 from mctsvs.default.found import FoundModel, View
-from mctsvs.default.phases import Design, Kind, OptimiseAll, Phase, Probe, Question
+from mctsvs.default.phases import Design, OptimiseAll, Phase, Probe
+from mctsvs.default.questions import Kind, Question
 from mctsvs.default.sparsity import ActiveCount
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
 from mctsvs.solve.subspace import thinned
@@ -142,11 +143,14 @@ class EvidenceSearch(HistoryEngine):
         groups = [question.variables for question in self.open.values() if question.kind in tests]
         return np.concatenate([np.empty(0, dtype=np.intp), *groups])
 
-    def differs(self, y: float, level: float) -> bool:
+    @property
+    def tolerance(self) -> float:
         """Smaller differences are rounding: relative to the range of values, so that units do not matter."""
         values = self.history.y
-        tolerance = max(const.SAME * float(values.max() - values.min()), 1e-14 * float(np.abs(values).max()))
-        return abs(y - level) > tolerance
+        return max(const.SAME * float(values.max() - values.min()), 1e-14 * float(np.abs(values).max()))
+
+    def differs(self, y: float, level: float) -> bool:
+        return abs(y - level) > self.tolerance
 
     def learn_noise(self, question: Question, observation: Observation) -> None:
         """From a point right beside the incumbent; whole numbers cannot be nudged, and then it says nothing."""
@@ -160,20 +164,6 @@ class EvidenceSearch(HistoryEngine):
     def changed_variables(self, x: Array, base: Array) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
         return np.unique(self.owner[np.abs(x - base) > 1e-9])
-
-    def learn(self, question: Question, observation: Observation) -> None:
-        """From a changed group."""
-        assert question.base is not None
-        changed = self.changed_variables(observation.x, question.base)
-        if len(changed) == 0:
-            return
-        hit = self.differs(observation.y, question.level)
-        self.tested += 1
-        self.evidence.add(changed, observation.y - question.level, hit=hit)
-        if question.kind is Kind.PROBE:
-            self.count.add(len(changed), hit=hit)
-        else:
-            self.evidence.learn_prior()
 
     def learn_locally(self, question: Question, y: float) -> None:
         """From a point in the trust region."""
@@ -194,19 +184,6 @@ class EvidenceSearch(HistoryEngine):
             single &= np.isinf(self.region.levels)
         x[single] += np.where(x[single] < 0.5, const.NUDGE, -const.NUDGE)
         return Question(Kind.NUDGE, x, self.everything, self.level)
-
-    def change(self, group: Indices, kind: Kind) -> Question:
-        """The incumbent with other values of the group, half of them anywhere, half pushed."""
-        assert self.incumbent is not None
-        coordinates = self.coordinates_of(group)
-        x, k, rng = self.incumbent.copy(), len(coordinates), self.rng
-        anywhere, pushed = rng.random(k), (x[coordinates] + const.LEAST_PUSH + const.PUSHES * rng.random(k)) % 1.0
-        x[coordinates] = np.where(rng.random(k) < 0.5, anywhere, pushed)
-        if self.lattice is not None:
-            x[coordinates] = self.lattice.among(coordinates).changed(x[coordinates], self.incumbent[coordinates], rng)
-        if self.region is not None and self.region.constrained:
-            x = self.region.spread(x, self.incumbent, group)
-        return Question(kind, x, group, self.level, self.incumbent)
 
     def step(self, waiting: Array, *, epochs: bool = False) -> Question:
         """A step of Bayesian optimisation in the found variables; or the first of a new epoch, if one is due."""

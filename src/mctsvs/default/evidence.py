@@ -14,10 +14,11 @@ not: binary splitting where one active variable is left in a group, larger group
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
+from mctsvs.default.bisection import Bisection
+from mctsvs.default.corners import Corners, Mask
 from mctsvs.state import Saved
 from mctsvs.tree import Node
 
@@ -25,12 +26,19 @@ from mctsvs.tree import Node
 class Evidence(Saved):
     """Tests so far, and the probability that each of V variables matters."""
 
-    saved = ("prior", "rejected", "hits", "tests", "audits", "effect", "moved", "probability")
+    # fmt: off
+    saved = ("prior", "rejected", "hits", "tests", "audits", "reopened", "corners", "bisection", "asleep", "effect",
+             "moved", "probability")
+    # fmt: on
     prior: float  # p0
-    rejected: npt.NDArray[np.bool_]
+    rejected: Mask
     hits: list[Indices]  # groups whose change changed the value
     tests: int = 0
     audits: int = 0  # changes of all rejected variables
+    reopened: int = 0  # times that an audit began a search
+    corners: Corners | None = None  # where tests are corners of a box
+    bisection: Bisection | None = None  # of what an audit found
+    asleep: Mask  # variables that do not exist at the incumbent, and were not asked about elsewhere
     effect: Array  # largest change seen when moved alone, objective's units
     moved: Array  # tests that changed the variable
     probability: Array  # under the prior of the last test
@@ -39,8 +47,9 @@ class Evidence(Saved):
         self.n_variables = n_variables
         self.prior = 2.0 * self.least_prior if prior is None else prior
         self.rejected, self.hits = np.zeros(n_variables, dtype=bool), []
+        self.asleep = np.zeros(n_variables, dtype=bool)
         self.effect, self.moved = np.zeros(n_variables), np.zeros(n_variables)
-        self._propagate()
+        self.update()
 
     @property
     def least_prior(self) -> float:
@@ -61,7 +70,19 @@ class Evidence(Saved):
             self.hits = [known[~self.rejected[known]] for known in self.hits]
             # a hit that has lost all its variables contradicts a later miss (a plateau): what was seen to act, acts
             self.hits = [known for known in self.hits if len(known)]
-        self._propagate()
+        self.update()
+
+    def conclude(self, group: Mask, box: Corners | Bisection) -> None:
+        """What a test of the group has proved together with all others of its box, in place of what was known."""
+        self.tests += 1
+        self.moved[group] += 1
+        self.rejected = self.rejected | (box.asked & ~box.live)
+        self.hits = [hit for hit in self.hits if len(hit) == 1 and not box.asked[hit[0]]]
+        for cell, effect in box.groups():
+            self.hits.append(cell)
+            if len(cell) == 1:
+                self.effect[cell] = np.maximum(self.effect[cell], effect)
+        self.update()
 
     def would_test(self, group: Indices) -> bool:
         """Whether a change of this group, not chosen here, is a fair test: none of it found, and no hit all but sure.
@@ -74,14 +95,14 @@ class Evidence(Saved):
     def expect(self, active: float) -> None:
         """Set the prior to a number of active variables."""
         self.prior = float(np.clip(active / self.n_variables, self.least_prior, 0.5))
-        self._propagate()
+        self.update()
 
     def learn_prior(self) -> None:
         """The prior that the posterior suggests (one step of expectation maximisation, with half the first guess)."""
         active = float(self.probability.sum()) + 0.5 * const.EXPECTED
         self.prior = float(np.clip(active / (1.5 * self.n_variables), self.least_prior, 0.9))
 
-    def _propagate(self) -> None:
+    def update(self) -> None:
         """Loopy belief propagation on log odds; the cap keeps it from getting stuck on a wrong variable."""
         base = np.full(self.n_variables, np.log(self.prior / (1.0 - self.prior)))
         groups = [group for group in self.hits if len(group) > 1]

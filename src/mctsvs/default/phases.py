@@ -8,42 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from enum import Enum
 from typing import TYPE_CHECKING, get_type_hints
 
 import numpy as np
 
 from mctsvs.common import Array, Indices, State
 from mctsvs.default import constants as const
+from mctsvs.default import testing
+from mctsvs.default.questions import Kind, Question
 from mctsvs.engine import Observation
 from mctsvs.state import Saved, dump, load
 
 if TYPE_CHECKING:
     from mctsvs.default.engine import EvidenceSearch
-
-
-class Kind(Enum):
-    """Of a question, in the order in which a run comes to ask them; what it is for, in the words that people see."""
-
-    DESIGN = "first points"  # what is it like there?
-    PROBE = "probing a group"  # does one of these variables, never changed before, matter?
-    TEST = "testing a group"  # does one of these variables matter?
-    AUDIT = "auditing the rejected"  # do the rejected variables matter after all?
-    STEP = "step in the found variables"  # is this better, with other values of the found variables?
-    LOCAL = "small step in the found variables"  # the same, inside the trust region
-    NUDGE = "looking for noise"  # is the value nearly the same right beside the incumbent, or is there noise?
-    ALL = "step in many variables"  # is this better, with other values of all variables, or of all not rejected yet?
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """A point to propose and what its value will be compared with; kept until the value is told."""
-
-    kind: Kind
-    x: Array
-    variables: Indices  # that were moved to make x
-    level: float  # the incumbent's value at the time
-    base: Array | None = None  # the incumbent, where x is a change of it that tells whether variables matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +38,12 @@ class Phase(Saved):
             search.learn_noise(question, observation)
             return OptimiseAll() if search.noisy else self.without_noise(search)
         if not np.isfinite(y):
+            testing.abandon(search, question)
             return self
         if kind is Kind.AUDIT and search.differs(y, question.level):
-            return OptimiseAll()
+            return Tests() if testing.reopen(search, question, observation) else OptimiseAll()
         if kind in (Kind.PROBE, Kind.TEST):
-            search.learn(question, observation)
+            testing.learn(search, question, observation)
         if kind is Kind.LOCAL:
             search.learn_locally(question, y)
         return self
@@ -90,6 +68,7 @@ class Phase(Saved):
             evidence.add(changed, observation.y - search.level, hit=differs)
             if isinstance(self, Tests):
                 evidence.learn_prior()
+        testing.compare(search, observation)
         return self
 
     def without_noise(self, search: EvidenceSearch) -> Phase:
@@ -155,6 +134,7 @@ class Nudge(Phase):
 class Probe(Phase):
     """Groups of variables never changed before are changed: how many variables matter?
 
+    First a few steps in all variables: early values count too, and tests had better begin at a good point.
     With noise that the nudge could not show, every change of values looks like a hit, and all variables are modelled.
     """
 
@@ -162,9 +142,13 @@ class Probe(Phase):
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         size = search.count.next_size
-        if len(self.fresh) == 0:
+        testing.wake(search)
+        fresh = self.fresh[~search.evidence.asleep[self.fresh]]
+        if len(fresh) == 0:
             return search.design(), self._decide(search)
-        return search.change(self.fresh[:size], Kind.PROBE), Probe(self.fresh[size:])
+        if search.evaluated + len(waiting) < const.FIRST_PROBE:
+            return search.step_in_all(waiting, alike=True), self
+        return testing.probe(search, fresh[:size], waiting), Probe(fresh[size:])
 
     def describe(self, search: EvidenceSearch) -> str:
         return f"counting the variables that matter: {len(self.fresh)} of {len(search.everything)} not moved yet"
@@ -188,6 +172,7 @@ class Tests(Phase):
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         evidence, found, options = search.evidence, search.found_model, search.options
+        testing.wake(search)
         found.take(evidence.found)
         if evidence.undecided < const.SETTLED:
             audit = options.audit and evidence.rejected.any() and search.left >= const.LAST
@@ -200,9 +185,9 @@ class Tests(Phase):
         in_live = options.live and most_unknown and len(live) <= const.WIDEST_MODEL
         can_step = in_live or len(found.variables) > 0
         if not can_step or search.tested <= const.TEST_SHARE * (search.tested + self.steps):
-            group = evidence.next_group(search.busy, search.rng)
-            if len(group):
-                return search.change(group, Kind.TEST), self
+            test = testing.next_test(search)
+            if test is not None:
+                return test, self
         question = search.step_in_all(waiting, among=live) if in_live else search.step(waiting)
         return question, Tests(self.steps + can_step)
 
@@ -219,7 +204,7 @@ class Audit(Phase):
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if search.evidence.audits < const.AUDITS:
             search.evidence.audits += 1
-            return search.change(np.flatnonzero(search.evidence.rejected), Kind.AUDIT), self
+            return testing.change(search, np.flatnonzero(search.evidence.rejected), Kind.AUDIT), self
         if search.waits_for(Kind.AUDIT):
             return search.step(waiting), self
         return OptimiseFound().next(search, waiting)
@@ -233,6 +218,8 @@ class OptimiseFound(Phase):
     """Bayesian optimisation of the found variables, to the end; fresh epochs lead out of local optima."""
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        if testing.wake(search):
+            return Tests().next(search, waiting)
         return search.step(waiting, epochs=search.options.epochs), self
 
     def describe(self, search: EvidenceSearch) -> str:
@@ -251,10 +238,10 @@ class OptimiseAll(Phase):
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if search.options.alike and search.noisy is False and not search.evidence.rejected.any():
             return search.step_in_all(waiting, alike=True), self
-        elsewhere = max(0, search.evaluated - search.proposed)  # points of earlier runs and other workers
-        few = search.first_points.used + elsewhere < const.DESIGN_OF_ALL
+        # tests around one point tell a model of all variables little
+        few = search.evaluated - search.tested < const.DESIGN_OF_ALL
         if few and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
-            return search.design(), self  # probes around one point tell a model of all variables little
+            return search.design(), self
         return search.step_in_all(waiting), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:

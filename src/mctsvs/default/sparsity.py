@@ -16,7 +16,7 @@ from mctsvs.state import Saved
 
 def cost(active: Array, n_variables: int) -> Array:
     """Tests needed to find so many variables."""
-    return np.asarray(active * (np.log2(np.maximum(n_variables / active, 1.0)) + 1.5))
+    return np.asarray(const.COST * active * (np.log2(np.maximum(n_variables / active, 1.0)) + 1.5))
 
 
 class ActiveCount(Saved):
