@@ -76,10 +76,11 @@ class TwoBlockModel(Model):
     saved: ClassVar[tuple[str, ...]] = ("active",)
     active: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
-    def _fit(self, X: Array, values: Array) -> None:
+    def _fit(self, X: Array, values: Array, known: Array | None = None) -> None:
         prior = two_blocks(X.shape[1], self.active)
         rows = spread_by_rank(values, self.settings.fit_points)
-        likelihood = Likelihood(KERNELS[self.settings.kernel], X[rows], values[rows], prior)
+        known = None if known is None else known[rows]
+        likelihood = Likelihood(KERNELS[self.settings.kernel], X[rows], values[rows], prior, known=known)
         start = prior.start if self.theta is None else self.theta
         self.theta = fit(likelihood, prior, start, self.pairs, iterations=self.settings.iterations)
 
@@ -211,7 +212,7 @@ class GTBO(HistoryEngine):
         history, rng = self.history, self.rng
         if len(history) < 2:
             return rng.random((n, self.dimension))
-        posterior = model.update(history.X, history.y)
+        posterior = model.update(history.X, history.y, history.noise)
         expected, _ = posterior.predict(posterior.X)
         lie, acquisition = float(posterior.y.min()), log_expected_improvement(float(expected.max()))
         incumbents = posterior.X[np.argsort(-expected, kind="stable")[:3]]

@@ -2,7 +2,7 @@
 
     L(theta) = -1/2 y' A^-1 y - 1/2 log|A| - n/2 log 2 pi,   A = K(theta) + (noise + jitter) I     (Appendix B.2)
 
-Parameters: the kernel's theta followed by the log noise variance. Everything here minimises -L - log prior.
+and on the diagonal, beside it, the variance of the noise that is known of each value. Parameters: the kernel's theta followed by the log noise variance. Everything here minimises -L - log prior.
 """
 
 from __future__ import annotations
@@ -31,9 +31,17 @@ class Likelihood:
     """
 
     def __init__(
-        self, kernel: Kernel, X: Array, y: Array, prior: Prior | None = None, *, constant_mean: bool = False
+        self,
+        kernel: Kernel,
+        X: Array,
+        y: Array,
+        prior: Prior | None = None,
+        *,
+        constant_mean: bool = False,
+        known: Array | None = None,
     ) -> None:
         n = len(X)
+        self.known = known  # (n,) variances of the values' noise
         self.gram = kernel.bind(np.ascontiguousarray(X))
         self.y, self.prior = y, prior
         self.columns = np.asfortranarray(np.stack([y, np.ones(n)], axis=1)) if constant_mean else None
@@ -46,7 +54,7 @@ class Likelihood:
         n, K, diagonal = len(self.y), self.K, np.s_[:: len(self.y) + 1]
         noise = float(np.exp(theta[-1])) + JITTER
         self.gram.fill(theta[:-1], K)
-        K.ravel()[diagonal] += noise
+        K.ravel()[diagonal] += noise if self.known is None else noise + self.known
         L, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             return FAILED, np.zeros_like(theta)
@@ -67,6 +75,8 @@ class Likelihood:
         K *= 0.5  # W = dL/dK = (A^-1 - alpha alpha') / 2
         # sum(W * A) = (n - y' A^-1 y) / 2, so the outputscale's derivative costs nothing
         total = 0.5 * (n - float(u @ u)) - 0.5 * noise * (trace - squares)
+        if self.known is not None:
+            total -= float(self.known @ K.ravel()[diagonal])  # of W, by now
         gradient = np.empty_like(theta)
         gradient[:-1], _ = self.gram.pull_back(theta[:-1], K, total)
         gradient[-1] = 0.5 * (noise - JITTER) * (trace - squares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.gp.trend import Cosines, Isotropic, Linear, Shared
-from mctsvs.gp.values import standardise
+from mctsvs.gp.values import Standard
 from mctsvs.state import Saved
 
 STATIONARY: dict[str, Kernel] = {
@@ -86,22 +86,31 @@ class Model(Saved):
     blocks: tuple[int, ...] = ()
     posterior: Posterior | None = None
 
-    def update(self, X: Array, y: Array) -> Posterior:
-        """Posterior given all data so far; X must start with the points of the last call."""
+    def update(self, X: Array, y: Array, noise: Array | None = None) -> Posterior:
+        """Posterior given all data so far; X must start with the points of the last call.
+
+        `noise` (n,) are the values' standard deviations, NaN where unknown, (0,) or None if none is known.
+        """
         n, s = len(X), self.settings
-        values = standardise(y, winsorise=s.winsorise)
+        standard = Standard.of(y, winsorise=s.winsorise)
+        values, known = standard.values, known_variance(noise, standard.scale)
         if n > LARGEST_FIT:
             kernel = KERNELS[s.kernel]
             alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, Shared)
             scale = 1.0 if alike or self.theta is None else np.exp(-self.theta[: X.shape[1]])
             rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
-            X, values = X[rows], values[rows]
+            X, values, known = X[rows], values[rows], None if known is None else known[rows]
             self.forget(fit=False)
         if self.due(n):
-            self._fit(X, values)
+            self._fit(X, values, known)
             self.forget()
             self.fitted = n
-        self.posterior = self._posterior(X, values)
+        if known is None:
+            self.posterior = self._posterior(X, values)
+        else:  # in units of values that are standardised anew each time: nothing of the last factor can be kept
+            assert self.theta is not None
+            kernel, constant = KERNELS[s.kernel], s.constant_mean
+            self.posterior = Posterior.of(kernel, self.theta, X, values, constant_mean=constant, known=known)
         self.blocks = self.posterior.blocks
         return self.posterior
 
@@ -130,18 +139,35 @@ class Model(Saved):
             )
         return self.posterior.extended(X[known:], values)
 
-    def _fit(self, X: Array, values: Array) -> None:
+    def _fit(self, X: Array, values: Array, known: Array | None = None) -> None:
         s = self.settings
         kernel = KERNELS[s.kernel]
         prior = PRIORS[s.prior](kernel, X.shape[1])
         rows = spread_by_rank(values, s.fit_points)
         start = prior.start if self.theta is None or s.thorough else self.theta
-        likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=s.constant_mean)
+        if known is not None:
+            known = known[rows]
+            prior, start = without_noise(prior, start) if (known > 0.0).all() else (prior, start)
+        likelihood = Likelihood(kernel, X[rows], values[rows], prior, constant_mean=s.constant_mean, known=known)
         if s.restart:
             start = min(prior.start, start, key=lambda theta: likelihood(theta)[0])
         if s.thorough or s.restart:
             self.pairs = []
         self.theta = fit(likelihood, prior, start, self.pairs, iterations=s.iterations, careful=s.thorough)
+
+
+def known_variance(noise: Array | None, scale: float) -> Array | None:
+    """(n,) of standardised values, 0 where the noise is not known; None where nothing is."""
+    if noise is None or not np.any(noise > 0.0):
+        return None
+    return np.square(np.nan_to_num(noise) / scale)
+
+
+def without_noise(prior: Prior, start: Array) -> tuple[Prior, Array]:
+    """For values whose noise is known: hardly any is left to learn."""
+    high, start = prior.high.copy(), start.copy()
+    high[-1] = start[-1] = prior.low[-1]
+    return replace(prior, high=high), start
 
 
 def fit(

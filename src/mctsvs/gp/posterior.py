@@ -37,6 +37,7 @@ class Posterior:
     jitter: float
     blocks: tuple[int, ...]
     constant_mean: bool = False
+    known: Array | None = None  # (n,) variances of the values' noise, beside the learnt one
 
     @cached_property
     def offset(self) -> float:
@@ -56,7 +57,15 @@ class Posterior:
         return self.kernel.to(self.theta[:-1], self.X)
 
     @staticmethod
-    def of(kernel: Kernel, theta: Array, X: Array, y: Array, *, constant_mean: bool = False) -> Posterior:
+    def of(
+        kernel: Kernel,
+        theta: Array,
+        X: Array,
+        y: Array,
+        *,
+        constant_mean: bool = False,
+        known: Array | None = None,
+    ) -> Posterior:
         """Condition on the data; the jitter grows until the matrix can be factorised, so this never fails."""
         X = np.ascontiguousarray(X)
         gram, jitter = kernel.bind(X), JITTER
@@ -64,10 +73,12 @@ class Posterior:
         while True:
             gram.fill(theta[:-1], K)
             np.fill_diagonal(K, np.diagonal(K) + np.exp(theta[-1]) + jitter)
+            if known is not None:
+                K[np.diag_indices(len(X))] += known
             lower, failed = dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
             if not failed:
                 factor = np.asfortranarray(lower.T)
-                return Posterior(kernel, theta, X, y, factor, jitter, (len(X),), constant_mean)
+                return Posterior(kernel, theta, X, y, factor, jitter, (len(X),), constant_mean, known)
             jitter *= 100.0
 
     @staticmethod
@@ -82,9 +93,13 @@ class Posterior:
         return posterior
 
     def extended(self, X_new: Array, y: Array) -> Posterior:
-        """With further points; y holds the values of all points, old and new, standardised anew."""
+        """With further points; y holds the values of all points, old and new, standardised anew.
+
+        Of the noise of the new ones nothing is known.
+        """
         n, k = len(self.X), len(X_new)
         X = np.concatenate([self.X, X_new])
+        known = None if self.known is None else np.append(self.known, np.zeros(k))
         if k == 0:
             return self.with_values(y)
         cross, _ = self.cross.covariance(X_new)
@@ -94,11 +109,11 @@ class Posterior:
         corner -= side.T @ side
         corner_factor, failed = dpotrf(corner, lower=0, clean=1)
         if failed:  # duplicates: factorise from scratch with more jitter
-            return Posterior.of(self.kernel, self.theta, X, y, constant_mean=self.constant_mean)
+            return Posterior.of(self.kernel, self.theta, X, y, constant_mean=self.constant_mean, known=known)
         factor = np.zeros((n + k, n + k), order="F")
         factor[:n, :n], factor[:n, n:], factor[n:, n:] = self.factor, side, corner_factor
         blocks = (*self.blocks, k)
-        return Posterior(self.kernel, self.theta, X, y, factor, self.jitter, blocks, self.constant_mean)
+        return Posterior(self.kernel, self.theta, X, y, factor, self.jitter, blocks, self.constant_mean, known)
 
     def with_lies(self, points: Array, lie: float) -> Posterior:
         """With further points of one made-up value."""
@@ -142,7 +157,9 @@ class Posterior:
         """Several functions drawn from the posterior, all on one set of features."""
         frequencies, phases, amplitudes = self.kernel.features(self.theta[:-1], self.X.shape[1], size, rng)
         coefficients = amplitudes[:, None] * rng.standard_normal((len(amplitudes), count))
-        noise = np.sqrt(np.exp(self.theta[-1]) + self.jitter) * rng.standard_normal((len(self.X), count))
+        variance = np.exp(self.theta[-1]) + self.jitter
+        deviation = np.sqrt(variance) if self.known is None else np.sqrt(variance + self.known)[:, None]
+        noise = deviation * rng.standard_normal((len(self.X), count))
         drawn = np.cos(self.X @ frequencies.T + phases) @ coefficients + noise
         correction = _solve(self.factor, self.y[:, None] - self.offset - drawn)
         return SamplePaths(self, frequencies, phases, coefficients, correction)

@@ -162,12 +162,13 @@ class BayesianOptimisation(Saved):
             self.coordinates, self.model = subspace.coordinates, Model(self.options.model())
         X, y = subspace.X, subspace.y
         rows = self._rows(y, subspace.dimension)
+        noise = subspace.history.noise
         if len(rows) == len(y):
-            return self.model.update(X, y)
+            return self.model.update(X, y, noise)
         due = len(y) >= self.options.fit_growth * self.known  # other points than before may be in it
         self.model.forget(fit=due)
         self.known = len(y) if due else self.known
-        return self.model.update(X[rows], y[rows])
+        return self.model.update(X[rows], y[rows], noise[rows] if len(noise) else None)
 
     def _rows(self, y: Array, d: int) -> Indices:
         """Of the points in the model, in their order."""
