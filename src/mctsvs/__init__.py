@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mctsvs.result import Result, maximize, minimize
     from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
     from mctsvs.study import Study, StudyError
-    from mctsvs.trial import Trial
+    from mctsvs.trial import Recommendation, Trial
 
 __version__ = "0.2.0"
 
@@ -28,6 +28,7 @@ __all__ = [
     "Integer",
     "Optimizer",
     "Ordinal",
+    "Recommendation",
     "Result",
     "Space",
     "Study",
@@ -44,7 +45,7 @@ _HOMES = {
     "mctsvs.result": ("Result", "maximize", "minimize"),
     "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
     "mctsvs.study": ("Study", "StudyError"),
-    "mctsvs.trial": ("Trial",),
+    "mctsvs.trial": ("Recommendation", "Trial"),
 }
 
 

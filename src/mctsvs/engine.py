@@ -203,6 +203,22 @@ class HistoryEngine(Saved):
         by_coordinate = relevance(self.history.X, self.history.y)
         return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
 
+    @property
+    def noise_seen(self) -> bool | None:
+        """Whether values are noisy, as far as was told: True, False, or None where nobody knows."""
+        noise = self.history.noise
+        if (noise > 0.0).any():
+            return True
+        return False if len(noise) and not np.isnan(noise).any() else None
+
+    def expected(self, Z: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation, (m,) each, of the objective at Z (m, D): larger is better."""
+        from mctsvs.gp.expected import expected_values
+
+        values, noise = self.history.objective, self.history.noise
+        told = np.isfinite(values)
+        return expected_values(self.history.X[told], values[told], Z, noise[told] if len(noise) else None)
+
     def known_importance(self) -> Array | None:
         """The same where the method keeps it anyway, from tests; None where only a model of all variables can tell."""
         return None

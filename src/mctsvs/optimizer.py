@@ -22,7 +22,7 @@ from mctsvs.space import Region, Space
 from mctsvs.space.constraints import given_again, stored
 from mctsvs.threads import one_blas_thread
 from mctsvs.tree import Node
-from mctsvs.trial import NOTHING, Details, Trial, Trials, as_value
+from mctsvs.trial import NOTHING, Details, Recommendation, Trial, Trials, as_noise, as_value
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
@@ -42,6 +42,8 @@ class Optimizer:
     method      a name from `mctsvs methods`; further keyword arguments are that method's options
     seed        a whole number: the same seed gives the same points in any process. None draws one.
     budget      evaluations there will be, where that is known: see `plan`
+    noise       standard deviation of the values' noise, 0 for exact ones; None: not known. Of single values it can be
+                told with them
     constraints what every point satisfies, one or a list of: "x1 + 2*x2 <= 100", a function of the point that says
                 whether it is allowed, `scipy.optimize.LinearConstraint`, `scipy.optimize.NonlinearConstraint`
     """
@@ -55,11 +57,15 @@ class Optimizer:
         seed: int | None = 0,
         budget: int | None = None,
         constraints: Any = (),
+        noise: float | None = None,
         **options: Any,
     ) -> None:
         self.space = Space.of(space)
         self.region = Region(self.space, constraints)
         self.direction, self.method, self.options = check_choice("direction", direction, DIRECTIONS), method, options
+        self.noise = as_noise(noise)
+        if noise is not None:  # with the options it is kept in states and studies
+            self.options = {**options, "noise": self.noise}
         self.seed = check_seed(seed)
         self.queue: deque[Array] = deque()  # points of the user's, in the unit cube, to be asked for first
         self._all = Trials(direction)
@@ -225,9 +231,10 @@ class Optimizer:
     def _observation(self, trial: Trial, merit: float) -> Observation:
         place = (trial.unit, merit, trial.variables, trial.ticket)
         row = self._all.row(trial)
+        noise = self.noise if trial.noise is None else trial.noise
         if row is None:
-            return Observation(*place, noise=trial.noise)
-        return Observation(*place, self._all.score(trial), row, trial.noise)
+            return Observation(*place, noise=noise)
+        return Observation(*place, self._all.score(trial), row, noise)
 
     def waiting(self, trial: Trial | int) -> Trial:
         """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
@@ -248,6 +255,27 @@ class Optimizer:
         if self._all.best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
         return self._all.best
+
+    @property
+    def noisy(self) -> bool | None:
+        """Whether values are noisy: as given, as told with a value, or as the method has seen; None: not known."""
+        seen: bool | None = getattr(self._engine, "noise_seen", None)  # engines of other packages need not have it
+        return bool(self.noise) if seen is None and self.noise is not None else seen
+
+    def recommend(self) -> Recommendation:
+        """The point of best expected value among those evaluated, with mean and standard deviation.
+
+        Where values are exact that is the best trial. Where they are noisy, or nobody knows, it is computed when called
+        from a model of all evaluations; with measured constraints, among the feasible ones.
+        """
+        with self._lock, one_blas_thread():
+            best = self.best
+            told = [t for t in self.trials if t.value is not None and not t.failed and t.feasible]
+            if self.noisy is False or not isinstance(self._engine, HistoryEngine) or not told:
+                return Recommendation(best, float(best.value or 0.0), 0.0)
+            mean, sd = self._engine.expected(np.array([t.unit for t in told]))
+        row = int(np.argmax(mean))
+        return Recommendation(told[row], self._all.sign * float(mean[row]), float(sd[row]))
 
     @property
     def has_best(self) -> bool:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.progress import Follower, somebody
 from mctsvs.stopping import COMPLETE, Ending, Limits, Status, Watch, counted
 from mctsvs.tree import Node
-from mctsvs.trial import Trial, split
+from mctsvs.trial import Recommendation, Trial, split
 
 Objective = Callable[[Any], Any]
 Callback = Callable[[Optimizer, Trial], object]
@@ -24,17 +25,23 @@ Callback = Callable[[Optimizer, Trial], object]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """What `minimize` and `maximize` return, named as in scipy."""
+    """What `minimize` and `maximize` return, named as in scipy.
 
-    x: Any  # best point: a dict for a space with names, else a vector; None if no evaluation succeeded
-    fun: float  # its value; with noise, the luckiest one; NaN if none succeeded
+    Where values are known to be noisy (given, told, or seen by the method) `x` is the point of best expected value among
+    those evaluated, `fun` that value, and `best` the luckiest trial; elsewhere `x` and `fun` are those of `best`.
+    """
+
+    x: Any  # a dict for a space with names, else a vector; None if no evaluation succeeded
+    fun: float  # NaN if none succeeded
     trials: list[Trial] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
     status: Status = Status.DONE
     message: str = ""
-    number: int = -1  # of the trial
+    number: int = -1  # of the trial of `x`
     tree: Node | None = None  # of groups of variables, for methods that have one
     about: dict[str, Any] = field(default_factory=dict)  # direction, method, options, seed and budget of the run
+    best: Trial | None = None
+    recommend: Callable[[], Recommendation] | None = None  # for those who ask for it: it takes a model
 
     @property
     def success(self) -> bool:
@@ -46,10 +53,14 @@ class Result:
         """Whether `x` satisfies the measured constraints; if not, it is the point that violates them least."""
         return not math.isnan(self.fun) and (self.best is None or self.best.feasible)
 
-    @property
-    def best(self) -> Trial | None:
-        """The trial of `x`."""
-        return next((t for t in self.trials if t.number == self.number), None)
+    @cached_property
+    def recommendation(self) -> Recommendation | None:
+        """The point of best expected value, whether or not values are known to be noisy; see `Optimizer.recommend`."""
+        return None if self.recommend is None else self.recommend()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: what follows from the optimizer is computed, and the optimizer left behind."""
+        return {**self.__dict__, "recommendation": self.recommendation, "recommend": None}
 
     @property
     def nfev(self) -> int:
@@ -96,6 +107,7 @@ def minimize(
     evaluation as failed. With measured constraints it returns a value and a dict, `(value, {"stress": 0.3})`, whose
     numbers are at most 0 where the constraint holds.
 
+    noise         standard deviation of the noise of f's values, 0 for exact ones, where it is known; see `Result`
     callback      called as callback(optimizer, trial) after each evaluation; raising StopIteration, or returning True,
                   ends the run
     target        a value at least this good ends the run; where constraints are measured, of a feasible point
@@ -201,10 +213,17 @@ def _result(opt: Optimizer, ending: Ending) -> Result:
     if best is not None and not best.feasible:
         parts.append(f"none of them feasible: x violates {_violated(best)}, the least in total")
     importance = opt.importance() if best is not None else {}
-    where, value = (None, math.nan) if best is None else (best.argument, best.value or 0.0)
-    number = -1 if best is None else best.number
+    where, value, number, recommend = None, math.nan, -1, None
+    if best is not None:
+        where, value, number, recommend = best.argument, best.value or 0.0, best.number, opt.recommend
+        if opt.noisy and best.feasible:
+            chosen = opt.recommend()
+            where, value, number, recommend = chosen.trial.argument, chosen.mean, chosen.trial.number, lambda: chosen
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
-    return Result(where, value, opt.trials, importance, ending.status, ", ".join(parts), number, opt.tree, about)
+    message = ", ".join(parts)
+    return Result(
+        where, value, opt.trials, importance, ending.status, message, number, opt.tree, about, best, recommend
+    )
 
 
 def _violated(trial: Trial) -> str:

@@ -151,6 +151,30 @@ class Trial:
         return self.params if self.space.named else self.x
 
 
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The point of best expected value among those evaluated.
+
+    trial       evaluated there; its value may be a lucky or an unlucky one
+    mean, sd    of the objective there, without the noise of a single value
+    """
+
+    trial: Trial
+    mean: float
+    sd: float
+
+    @property
+    def x(self) -> Array:
+        return self.trial.x
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.trial.params
+
+    def __repr__(self) -> str:
+        return f"Recommendation(trial {self.trial.number}, {self.mean:.6g} ± {self.sd:.2g})"
+
+
 class Trials:
     """All trials in order, those that wait for their value, and the best one told."""
 

@@ -22,7 +22,7 @@ from mctsvs.study.identity import checked_path, open_ledger
 from mctsvs.study.run import RunOptions, run
 from mctsvs.study.text import as_text
 from mctsvs.tree import Node
-from mctsvs.trial import Details, Trial, Trials, as_value
+from mctsvs.trial import Details, Recommendation, Trial, Trials, as_value
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -149,6 +149,11 @@ class Study:
         """Name -> score between 0 and 1, most important first; see `Optimizer.importance`."""
         with self._ledger.mutex:
             return self.optimizer.importance()
+
+    def recommend(self) -> Recommendation:
+        """The point of best expected value among those evaluated; see `Optimizer.recommend`."""
+        with self._ledger.mutex:
+            return self.optimizer.recommend()
 
     @property
     def tree(self) -> Node | None:
