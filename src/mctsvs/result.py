@@ -27,8 +27,8 @@ Callback = Callable[[Optimizer, Trial], object]
 class Result:
     """What `minimize` and `maximize` return, named as in scipy.
 
-    Where values are known to be noisy (given, told, or seen by the method) `x` is the point of best expected value among
-    those evaluated, `fun` that value, and `best` the luckiest trial; elsewhere `x` and `fun` are those of `best`.
+    Where values are known to be noisy (given, told, or seen by the method) `x` is the point of best expected value
+    among those evaluated, `fun` that value, and `best` the luckiest trial; elsewhere `x` and `fun` are those of `best`.
     """
 
     x: Any  # a dict for a space with names, else a vector; None if no evaluation succeeded

@@ -19,6 +19,7 @@ from mctsvs.default.phases import Design, OptimiseAll, Phase, Probe
 from mctsvs.default.questions import Kind, Question
 from mctsvs.default.sparsity import ActiveCount
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
+from mctsvs.gp.values import ordinary_range
 from mctsvs.solve.subspace import thinned
 from mctsvs.tree import Node
 
@@ -53,8 +54,8 @@ class EvidenceSearch(HistoryEngine):
     options_type: ClassVar[type[Ablation]] = Ablation
     options: Ablation
     # fmt: off
-    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "first_points",
-             "found_model", "all_model")
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump",
+             "first_points", "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
     phase: Phase
@@ -65,6 +66,8 @@ class EvidenceSearch(HistoryEngine):
     count: ActiveCount
     tested: int = 0  # own probes and tests answered
     noisy: bool | None = None  # whether values differ that should not; None: not known
+    doubt: Question | None = None  # the nudge whose value differed by so little that it may be exact
+    jump: float = 0.0  # by how much
     first_points: FirstPoints
     found_model: FoundModel
     all_model: AllModel
@@ -94,6 +97,8 @@ class EvidenceSearch(HistoryEngine):
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
+        if any(observation.noise is not None for observation in batch):
+            self._told_noise()
         for observation in batch:
             question = self.open.pop(observation.ticket, None)
             if question is not None:
@@ -102,6 +107,18 @@ class EvidenceSearch(HistoryEngine):
                 self.phase = self.phase.elsewhere(self, observation)
             self._accept(question, observation)
             self.phase = self.phase.settled(self)
+
+    def _told_noise(self) -> None:
+        """Nothing need be asked about noise that is told with the values."""
+        told, before = super().noise_seen, self.noisy
+        self.noisy = before if told is None else told
+        if told and not before and not isinstance(self.phase, Design):
+            self.phase = OptimiseAll()
+
+    @property
+    def noise_seen(self) -> bool | None:
+        told = super().noise_seen
+        return self.noisy if told is None else told
 
     def _accept(self, question: Question | None, observation: Observation) -> None:
         """The incumbent is the best point, of this epoch if it is not the first."""
@@ -146,8 +163,8 @@ class EvidenceSearch(HistoryEngine):
     @property
     def tolerance(self) -> float:
         """Smaller differences are rounding: relative to the range of values, so that units do not matter."""
-        values = self.history.y
-        return max(const.SAME * float(values.max() - values.min()), 1e-14 * float(np.abs(values).max()))
+        top, spread = float(self.history.y.max()), ordinary_range(self.history.y)
+        return max(const.SAME * spread, 1e-14 * max(abs(top), abs(top - spread)))
 
     def differs(self, y: float, level: float) -> bool:
         return abs(y - level) > self.tolerance
@@ -157,9 +174,15 @@ class EvidenceSearch(HistoryEngine):
         if not np.isfinite(observation.y):  # an incumbent that may fail is noise of another kind
             self.noisy = True
         elif float(np.abs(observation.x - question.x).max()) < const.NUDGE:
-            values = self.history.y
-            jump = abs(observation.y - question.level)
-            self.noisy = bool(jump > const.JUMP * float(values.max() - values.min()))
+            jump, spread = abs(observation.y - question.level), ordinary_range(self.history.y)
+            if self.doubt is not None:  # nearer to the incumbent an exact value is nearer to its value too
+                self.noisy = bool(jump > const.LEVELLED * self.jump)
+            elif jump > const.JUMP * spread:
+                self.noisy = True
+            elif jump <= const.NO_JUMP * spread:
+                self.noisy = False
+            else:
+                self.doubt, self.jump = question, jump
 
     def changed_variables(self, x: Array, base: Array) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
@@ -177,13 +200,20 @@ class EvidenceSearch(HistoryEngine):
         return Question(Kind.DESIGN, x, self.everything, self.level)
 
     def nudge(self) -> Question:
-        """A point that is hardly another one: noise shows in its value, a change of the objective does not."""
+        """A point that is hardly another one: noise shows in its value, a change of the objective does not.
+
+        Where the value may be that of a steep or rough objective, a point nearer still.
+        """
         assert self.incumbent is not None
-        x, single = self.incumbent.copy(), np.bincount(self.owner)[self.owner] == 1
+        base, level, step = self.incumbent, self.level, const.NUDGE
+        if self.doubt is not None:
+            assert self.doubt.base is not None
+            base, level, step = self.doubt.base, self.doubt.level, const.NEARER * const.NUDGE
+        x, single = base.copy(), np.bincount(self.owner)[self.owner] == 1
         if self.region is not None:
             single &= np.isinf(self.region.levels)
-        x[single] += np.where(x[single] < 0.5, const.NUDGE, -const.NUDGE)
-        return Question(Kind.NUDGE, x, self.everything, self.level)
+        x[single] += np.where(x[single] < 0.5, step, -step)
+        return Question(Kind.NUDGE, x, self.everything, level, base)
 
     def step(self, waiting: Array, *, epochs: bool = False) -> Question:
         """A step of Bayesian optimisation in the found variables; or the first of a new epoch, if one is due."""

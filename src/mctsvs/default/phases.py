@@ -36,6 +36,8 @@ class Phase(Saved):
         kind, y = question.kind, observation.y
         if kind is Kind.NUDGE:
             search.learn_noise(question, observation)
+            if isinstance(self, Nudge) and search.noisy is None and question is search.doubt:
+                return self  # which asks once more
             return OptimiseAll() if search.noisy else self.without_noise(search)
         if not np.isfinite(y):
             testing.abandon(search, question)
@@ -116,6 +118,8 @@ class Nudge(Phase):
     probe: Probe
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
+        if search.noisy is not None:
+            return (OptimiseAll() if search.noisy else self.without_noise(search)).next(search, waiting)
         if not search.waits_for(Kind.NUDGE):
             return search.nudge(), self
         question, after = self.without_noise(search).next(search, waiting)

@@ -1,4 +1,4 @@
-"""What the objective is expected to be at points evaluated under noise: a model of all coordinates that learns the noise.
+"""What the objective is expected to be at points evaluated under noise: a model of all coordinates learns the noise.
 
 Of several values the best is likely a lucky one; the point of best expected value is the better choice.
 """

@@ -2,7 +2,8 @@
 
     L(theta) = -1/2 y' A^-1 y - 1/2 log|A| - n/2 log 2 pi,   A = K(theta) + (noise + jitter) I     (Appendix B.2)
 
-and on the diagonal, beside it, the variance of the noise that is known of each value. Parameters: the kernel's theta followed by the log noise variance. Everything here minimises -L - log prior.
+and on the diagonal, beside it, the variance of the noise that is known of each value. Parameters: the kernel's theta
+followed by the log noise variance. Everything here minimises -L - log prior.
 """
 
 from __future__ import annotations
