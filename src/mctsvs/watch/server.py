@@ -190,6 +190,7 @@ def bind(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(64)
     except (OSError, OverflowError) as error:
         listener.close()
         why = getattr(error, "strerror", None) or error
