@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
-from mctsvs import Categorical, Float, Integer, Optimizer, Study
+from mctsvs import Categorical, Float, Integer, Optimizer, Study, minimize
 from mctsvs.common import Array, InputError
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.methods import METHODS
 from mctsvs.space import Region, Space
+from mctsvs.space.cut import Cut
 from mctsvs.study import StudyError
 
 SLOW = {"saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo"}
@@ -115,6 +116,12 @@ def test_every_proposal_in_a_mixed_space_is_inside(method: str) -> None:
         assert p["rate"] + p["w"] >= 0.5
         assert p["kind"] != "y"
         opt.tell(trial, p["a"] - p["b"] + p["w"])
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "bo", "bo-iso", "turbo", "saas"])
+def test_the_best_corner_is_found(method: str) -> None:
+    result = minimize(lambda x: -x[0] - 2 * x[1] + x[5], BOX, budget=60, seed=0, constraints=SUM, method=method)
+    assert result.fun < -1.7  # -2 at x1 = 1; the best of 60 random points inside reaches about -1
 
 
 def test_the_first_points_are_spread_over_a_simplex() -> None:
@@ -250,3 +257,27 @@ def test_a_study_with_functions_is_read_without_them_and_run_with_them(tmp_path:
     with Study(tmp_path / "a.db", constraints=[allowed]) as study:
         study.optimize(lambda x: float(x.sum()), 8)
         assert all(allowed(trial.x) for trial in study.trials)
+
+
+def test_a_cut_leaves_the_room_that_the_other_variables_leave() -> None:
+    region, base = Region(Space.of(BOX), SUM), np.full(12, 0.1)
+    held = Cut.of(region, base, np.array([2, 5, 9]))
+    assert held.limited.tolist() == [True, True, False]
+    assert held.excess(np.array([[0.2, 0.2, 1.0], [0.5, 0.5, 1.0]]))[:, 0] == pytest.approx([0.0, 0.6 / np.sqrt(8)])
+    inside = held.inside(np.array([[0.5, 0.7, 0.9]]))[0]
+    assert inside == pytest.approx([0.1, 0.3, 0.9], abs=1e-6)
+    free = Cut.of(region, base, np.array([2, 5, 9]), others_give_way=True)
+    assert not free.excess(np.array([[0.5, 0.5, 1.0]])).any()
+
+
+def test_the_pull_of_a_cut_is_its_gradient() -> None:
+    region = Region(Space.of(MIXED), MIXED_CONSTRAINTS[:3])
+    cut = Cut.of(region, region.anchor, np.array([2, 3]))  # rate and w
+    z, h = np.array([[0.3, 0.05]]), 1e-6
+    excess = cut.excess(z)
+    assert excess.any()
+    pull = 2.0 * cut.pull(z, excess)[0]
+    for i in range(2):
+        step = np.eye(2)[i] * h
+        slope = ((cut.excess(z + step) ** 2).sum() - (cut.excess(z - step) ** 2).sum()) / (2 * h)
+        assert pull[i] == pytest.approx(slope, rel=1e-4)

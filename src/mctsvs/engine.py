@@ -166,7 +166,8 @@ class HistoryEngine(Saved):
         from mctsvs.gp.lattice import Lattice  # linear algebra that not every method needs
 
         if self.region is not None:
-            return Lattice.of(self.region.space)
+            lattice = Lattice.of(self.region.space)
+            return lattice if len(lattice.discrete) else None
         return None if self.owner[-1] + 1 == len(self.owner) else Lattice.of_categories(self.owner)
 
     def plan(self, budget: int) -> None:

@@ -22,6 +22,7 @@ from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
 from mctsvs.solve.constrained import ConstrainedOptions, ConstrainedSearch
 from mctsvs.solve.iso import IsoOptions, IsotropicSearch
 from mctsvs.solve.subspace import Subspace
+from mctsvs.space import Region
 from mctsvs.state import Saved
 
 
@@ -35,6 +36,7 @@ class AllModel(Saved):
     of_best: BayesianOptimisation
     alike: IsotropicSearch
     constrained: ConstrainedSearch
+    region: Region | None = None  # where points may lie
     lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     def __init__(self, owner: Indices, parts: Ablation) -> None:
@@ -78,7 +80,7 @@ class AllModel(Saved):
         """What a solver proposes for the coordinates chosen, in its place."""
         start, moved = history.X[history.best(1)[0]], self.moved
         failed = history.failures_beside(start, moved) if self.given else None  # others may do what others did
-        subspace = Subspace(history, moved, waiting, self.owner, failed, whole=self.lattice)
+        subspace = Subspace(history, moved, waiting, self.owner, failed, whole=self.lattice, region=self.region)
 
         def place(solver: Solver, rng: np.random.Generator) -> Candidate:
             x = start.copy()

@@ -11,6 +11,7 @@ DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 # comparing
 SAME = 1e-9  # values closer than this share of their range are equal
 SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
+STUCK = 1e-3  # a coordinate under test that constraints let change by less has not been tested
 LEAST_PUSH, PUSHES = 0.2, 0.6  # least change of a coordinate under test, and what is added at most
 
 # how many variables matter (page: decision)

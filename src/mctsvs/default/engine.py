@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mctsvs.default.sparsity import ActiveCount
 from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
 from mctsvs.gp.values import ordinary_range
 from mctsvs.solve.subspace import thinned
+from mctsvs.space.cut import Cut
 from mctsvs.tree import Node
 
 
@@ -184,9 +185,9 @@ class EvidenceSearch(HistoryEngine):
             else:
                 self.doubt, self.jump = question, jump
 
-    def changed_variables(self, x: Array, base: Array) -> Indices:
+    def changed_variables(self, x: Array, base: Array, least: float = 1e-9) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
-        return np.unique(self.owner[np.abs(x - base) > 1e-9])
+        return np.unique(self.owner[np.abs(x - base) > least])
 
     def learn_locally(self, question: Question, y: float) -> None:
         """From a point in the trust region."""
@@ -215,6 +216,11 @@ class EvidenceSearch(HistoryEngine):
         x[single] += np.where(x[single] < 0.5, step, -step)
         return Question(Kind.NUDGE, x, self.everything, level, base)
 
+    def idle(self, moved: Indices) -> Indices:
+        """The other variables, those that matter least first."""
+        others = np.setdiff1d(self.everything, moved)
+        return others[np.argsort(self.evidence.probability[others], kind="stable")]
+
     def step(self, waiting: Array, *, epochs: bool = False) -> Question:
         """A step of Bayesian optimisation in the found variables; or the first of a new epoch, if one is due."""
         assert self.incumbent is not None
@@ -228,19 +234,28 @@ class EvidenceSearch(HistoryEngine):
         failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
         lattice = None if self.lattice is None else self.lattice.among(moved, x)
-        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, lattice=lattice)
+        places: dict[str, Any] = {"lattice": lattice, "cut": self._room(moved)}
+        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, **places)
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
             found.begin_epoch(len(history), d, self.rng)
             self.level = -np.inf  # the incumbent of a new epoch may be worse
             candidate = found.propose(view, self.rng)
         x[moved] = candidate.x
+        if self.region is not None and self.region.constrained:  # what does not matter gives way to what does
+            x = self.region.make_room(x, self.incumbent, self.idle(found.variables))
         return Question(Kind.LOCAL if candidate.local else Kind.STEP, x, found.variables, self.level)
+
+    def _room(self, moved: Indices) -> Cut | None:
+        """What known constraints leave of these coordinates, if all others give way."""
+        if self.region is None or not self.region.constrained or self.incumbent is None:
+            return None
+        return Cut.of(self.region, self.incumbent, moved, others_give_way=True)
 
     def step_in_all(self, waiting: Array, among: Indices | None = None, *, alike: bool = False) -> Question:
         """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
         model, turn = self.all_model, self._turn
-        model.lattice = self.lattice
+        model.lattice, model.region = self.lattice, self.region
         model.choose(turn, self.evidence.probability, self.rng, among=among)
         if self.history.constrained:
             x = model.propose_constrained(self.history, waiting, self.rng)

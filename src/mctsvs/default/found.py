@@ -17,6 +17,7 @@ from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.gp.acquisition import Surface, log_expected_improvement
+from mctsvs.gp.confined import confined, put_inside
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.lattice import Lattice, maximise
 from mctsvs.gp.likelihood import Likelihood
@@ -27,6 +28,7 @@ from mctsvs.gp.quasi_newton import Pairs
 from mctsvs.gp.search import climb, pool, quasi_random
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.gp.values import standardise
+from mctsvs.space.cut import Cut
 from mctsvs.state import Saved
 
 
@@ -41,6 +43,7 @@ class View:
     _: KW_ONLY
     waiting: Array  # (p, d) points that wait for their value
     failed: Array  # (f, d) points that failed
+    cut: Cut | None = None  # what known constraints leave of the coordinates
     lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     @property
@@ -177,7 +180,8 @@ class FoundModel(Saved):
         single = np.repeat(incumbent[None], each * d, axis=0)
         single[np.arange(each * d), np.repeat(np.arange(d), each)] = rng.random(each * d)
         candidates = np.clip(np.concatenate([pool(const.POOL, incumbent[None], rng), single]), low, high)
-        surface = Surface(posterior, log_expected_improvement(best))
+        surface = confined(Surface(posterior, log_expected_improvement(best)), view.cut)
+        candidates = put_inside(candidates, surface)
         if view.lattice is not None:
             candidates, known = np.concatenate([incumbent[None], candidates]), np.concatenate([view.X, view.avoid])
             limits: dict[str, Any] = {"starts": const.CLIMBS, "iterations": const.CLIMB, "box": (low, high)}

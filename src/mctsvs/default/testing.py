@@ -68,16 +68,30 @@ def wake(search: EvidenceSearch) -> bool:
 def change(search: EvidenceSearch, group: Indices, kind: Kind) -> Question:
     """The incumbent with other values of the group, half of them anywhere, half pushed."""
     assert search.incumbent is not None
-    incumbent, rng = search.incumbent, search.rng
-    coordinates = search.coordinates_of(group)
-    x, k = incumbent.copy(), len(coordinates)
+    incumbent, region = search.incumbent, search.region
+    x = _changed(search, incumbent, group)
+    if region is None or not region.constrained:
+        return Question(kind, x, group, search.level, incumbent)
+    x = region.spread(x, incumbent, group)
+    moved = np.intersect1d(search.changed_variables(x, incumbent, const.STUCK), group)
+    if 2 * len(moved) >= len(group):
+        return Question(kind, x, group, search.level, incumbent)
+    # constraints leave the group no room at the incumbent: change the point that leaves it most
+    row = int(np.argmax(region.room(search.history.X, group)))
+    base = search.history.X[row].copy()
+    x = region.spread(_changed(search, base, group), base, group)
+    return Question(kind, x, group, float(search.history.y[row]), base)
+
+
+def _changed(search: EvidenceSearch, base: Array, group: Indices) -> Array:
+    """The point (D,) with other values of the group."""
+    coordinates, rng = search.coordinates_of(group), search.rng
+    x, k = base.copy(), len(coordinates)
     anywhere, pushed = rng.random(k), (x[coordinates] + const.LEAST_PUSH + const.PUSHES * rng.random(k)) % 1.0
     x[coordinates] = np.where(rng.random(k) < 0.5, anywhere, pushed)
     if search.lattice is not None:
-        x[coordinates] = search.lattice.among(coordinates).changed(x[coordinates], incumbent[coordinates], rng)
-    if search.region is not None and search.region.constrained:
-        x = search.region.spread(x, incumbent, group)
-    return Question(kind, x, group, search.level, incumbent)
+        x[coordinates] = search.lattice.among(coordinates).changed(x[coordinates], base[coordinates], rng)
+    return x
 
 
 def flip(search: EvidenceSearch, asked: Flip, kind: Kind) -> Question:

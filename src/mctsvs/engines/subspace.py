@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -89,7 +89,8 @@ class SubspaceEngine(HistoryEngine):
         variables, n = self.current, min(self.left, self.solver.batch or self.left)
         self.left -= n
         moved = self.coordinates_of(variables)
-        subspace = Subspace(self.history, moved, waiting, self.owner, next_ticket=self.proposed, whole=self.lattice)
+        more: dict[str, Any] = {"next_ticket": self.proposed, "whole": self.lattice, "region": self.region}
+        subspace = Subspace(self.history, moved, waiting, self.owner, **more)
         points = values = self.solver.propose(n, subspace, self.rng)
         if len(moved) < self.dimension:
             points = self.fill_in(len(values), self.history, self.owner, self.rng)

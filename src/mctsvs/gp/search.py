@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from mctsvs.common import Array
+from mctsvs.gp.confined import put_inside
 from mctsvs.gp.quasi_newton import Pairs, minimise
 
 SOBOL_LIMIT = 21_201  # scipy's direction numbers end there
@@ -126,7 +127,7 @@ def maximise(
 
     `beside` (k, d) are further points of the pool.
     """
-    candidates = candidates_of(size, incumbents, beside, rng)
+    candidates = put_inside(candidates_of(size, incumbents, beside, rng), surface)
     values = surface(candidates)
     order = np.argsort(-values, kind="stable")[:starts]
     return climb_from(surface, candidates[order], float(values[order[0]]), iterations=iterations)

@@ -10,6 +10,7 @@ import numpy as np
 from mctsvs.common import Array, Indices
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp import lattice as on_lattice
+from mctsvs.gp.confined import confined, put_inside
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
@@ -138,8 +139,9 @@ class BayesianOptimisation(Saved):
         posterior = posterior.with_lies(subspace.avoid, lie)
         thompson = o.acquisition == "thompson"
         if o.acquisition_search == "candidates" and not thompson:
-            points = quasi_random(o.candidates, subspace.dimension, rng)
-            value = self._surface(posterior, best, subspace, rng)(points)
+            surface = self._surface(posterior, best, subspace, rng)
+            points = put_inside(quasi_random(o.candidates, subspace.dimension, rng), surface)
+            value = surface(points)
             return points[np.argsort(-value, kind="stable")[:n]]
         good = subspace.X[subspace.history.best(CROSSED)]
 
@@ -149,7 +151,7 @@ class BayesianOptimisation(Saved):
             limits: dict[str, Any] = {"starts": o.starts, "iterations": o.climb}
             if subspace.lattice is None:
                 return maximise(surface, good[:3], rng, size=o.pool, beside=beside, **limits)
-            candidates = candidates_of(o.pool, good[:3], beside, rng)
+            candidates = put_inside(candidates_of(o.pool, good[:3], beside, rng), surface)
             known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
             known = known if self.distinct or subspace.complete else known[:0]  # others are filled in: it is not known
             return on_lattice.maximise(surface, subspace.lattice, candidates, known, rng, **limits)[0]
@@ -183,6 +185,11 @@ class BayesianOptimisation(Saved):
         return np.sort(order)
 
     def _surface(self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator) -> SurfaceLike:
+        return confined(self._acquisition(posterior, best, subspace, rng), subspace.cut)
+
+    def _acquisition(
+        self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator
+    ) -> SurfaceLike:
         kind = self.options.acquisition
         if kind == "thompson":
             return posterior.sample_path(rng)

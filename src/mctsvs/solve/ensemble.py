@@ -13,6 +13,7 @@ import numpy as np
 
 from mctsvs.common import Array, Indices
 from mctsvs.gp.acquisition import log_expected_improvement
+from mctsvs.gp.confined import confined
 from mctsvs.gp.ensemble import Ensemble, ImprovementSurface, MomentSurface
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.model import LARGEST_FIT, NEAREST, Refit, nearest, spread_by_rank
@@ -83,7 +84,9 @@ class EnsembleSolver(Saved, ABC):
         incumbents = subspace.X[subspace.history.best(3)]
 
         def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
-            return maximise(self._surface(ensemble, best), incumbents, rng, starts=self.options.starts)
+            return maximise(
+                confined(self._surface(ensemble, best), subspace.cut), incumbents, rng, starts=self.options.starts
+            )
 
         return propose_greedily(n, ensemble.with_lies(subspace.avoid, lie), lie, find)
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from mctsvs.common import Array, Indices
 from mctsvs.gp.lattice import Lattice
 from mctsvs.history import History
+from mctsvs.space import Region
+from mctsvs.space.cut import Cut
 
 MOST_AVOIDED = 200  # points that failed or wait for their value
 
@@ -26,6 +28,7 @@ class Subspace:
     failed: Array | None = None  # (f, D) the failures that count; None: all
     next_ticket: int = 0  # of the first point that will be proposed here; the others' follow
     whole: Lattice | None = None  # the values that all D coordinates can take; None: any
+    region: Region | None = None  # where points may lie
 
     @property
     def dimension(self) -> int:
@@ -64,6 +67,13 @@ class Subspace:
             base = self.history.X[self.history.best(1)[0]] if len(self.history) else None
             lattice = self.whole.among(self.coordinates, base)
         return lattice if len(lattice.discrete) else None
+
+    @cached_property
+    def cut(self) -> Cut | None:
+        """What known constraints leave of these coordinates, the others as at the best point; None: all."""
+        if self.region is None or not self.region.constrained or not len(self.history):
+            return None
+        return Cut.of(self.region, self.history.X[self.history.best(1)[0]], self.coordinates)
 
     @cached_property
     def failures(self) -> Array:

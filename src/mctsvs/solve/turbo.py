@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.common import Array, Indices
+from mctsvs.gp.confined import confined
 from mctsvs.gp.model import LARGEST_FIT, Model, ModelSettings, Refit, nearest
 from mctsvs.gp.posterior import Posterior, SamplePaths
 from mctsvs.gp.priors import PRIORS
@@ -24,6 +25,7 @@ from mctsvs.gp.search import climb, quasi_random
 from mctsvs.gp.trust_region import SHORTEST, TrustRegion
 from mctsvs.options import Options, option
 from mctsvs.solve.subspace import Subspace
+from mctsvs.space.cut import Cut
 from mctsvs.state import Saved
 
 LOCAL_POINTS = 200  # most points of a region's model, or twice the coordinates if that is more
@@ -135,6 +137,7 @@ class Pool:
     points: Array  # (candidates, d)
     paths: SamplePaths
     values: Array  # (draws, candidates)
+    cut: Cut | None = None  # what known constraints leave of the coordinates
 
     def take(self, draw: int, iterations: int, inside: Inside | None = None) -> Array:
         """The best candidate of a draw, moved uphill on the drawn function in the coordinates it moves already."""
@@ -145,7 +148,7 @@ class Pool:
             return start
         still = start == self.centre
         low, high = np.where(still, start, self.low), np.where(still, start, self.high)
-        top = climb(self.paths.path(draw), start, low, high, iterations=iterations)[0]
+        top = climb(confined(self.paths.path(draw), self.cut), start, low, high, iterations=iterations)[0]
         return top if inside is None or inside(top[None])[0] else start
 
 
@@ -246,11 +249,12 @@ class TuRBO(Saved):
             # categories are free everywhere: inside a small box no code could overtake the centre's own
             low, high = region.box(centre, posterior.theta[: len(centre)], free=subspace.categorical)
             points = self._candidates(low, high, centre, rng)
+            points = points if subspace.cut is None else subspace.cut.inside(points)
             paths = posterior.sample_paths(n, rng)
             drawn = paths(points)
             if self.options.published:
                 drawn += np.exp(posterior.theta[-1] / 2.0) * rng.standard_normal(drawn.shape)
-            pools.append(Pool(i, centre, low, high, points, paths, y.mean() + y.std() * drawn))
+            pools.append(Pool(i, centre, low, high, points, paths, y.mean() + y.std() * drawn, subspace.cut))
         if not pools:
             return [(0, point) for point in quasi_random(n, subspace.dimension, rng)]
         chosen: list[tuple[int, Array]] = []

@@ -22,8 +22,8 @@ MARGIN = 1e-8  # points are put so far inside, so that rounding elsewhere does n
 LISTED = 1024  # values of a grid that are looked up
 PASSES = 60  # of moving onto the half-space violated most, before the way to a point inside is taken
 
-SWEEPS = 8  # steps of a walk for each variable
-LONGEST_WALK = 400
+SWEEPS = 5  # steps of a walk for each variable
+LONGEST_WALK = 300
 MIXED = 5  # every so many steps is along all variables
 
 Mask = npt.NDArray[np.bool_]
@@ -65,6 +65,16 @@ class Ruler:
             order = np.argsort(t)  # values may be listed from the largest to the smallest
             U[:, i] = np.interp(T[:, i], t[order], middles[order])
         return U
+
+    def slopes(self, U: Array) -> Array:
+        """(n, k) how fast t grows with the coordinate; of a grid, from its first value to its last."""
+        slopes = np.ones(U.shape)
+        if len(self.logs):
+            logs = self.ends[1] - self.ends[0]
+            slopes[:, self.logs] = np.exp(self.ends[0] + U[:, self.logs] * logs) * logs / self.width
+        for i, middles, t in self.grids:
+            slopes[:, i] = (t[-1] - t[0]) / max(middles[-1] - middles[0], 1e-9)
+        return slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +142,8 @@ class HalfSpaces:
                 t, room = np.clip(t + s * direction, 0.0, 1.0), np.maximum(room - s * gains, 0.0)
         return t
 
-    def cut(self, kept: Mask, T: Array) -> HalfSpaces:
-        """The same of the variables `kept` (k,) alone, the others fixed at t (k,)."""
-        return HalfSpaces(self.A[:, kept], self.b - self.A[:, ~kept] @ T[~kept], self.variables[kept])
+    def cut(self, kept: Mask, T: Array, *, give_way: bool = False) -> HalfSpaces:
+        """The same of the variables `kept` (k,) alone; the others at t (k,), or each where it leaves most room."""
+        A, others = self.A[:, kept], self.A[:, ~kept]
+        taken = np.minimum(others, 0.0).sum(axis=1) if give_way else others @ T[~kept]
+        return HalfSpaces(A, self.b - taken, self.variables[kept])

@@ -69,8 +69,12 @@ class Region:
             inside = (self._values(U) @ self._table.T <= self._limits).all(axis=1)
         if self.tests:
             for i in np.flatnonzero(inside):
-                inside[i] = all(test.holds(self.space, U[i]) for test in self.tests)
+                inside[i] = self.passes(U[i])
         return inside
+
+    def passes(self, u: Array) -> bool:
+        """Whether the point (D,) passes the tests, whatever the rows say."""
+        return all(test.holds(self.space, u) for test in self.tests)
 
     def contains(self, u: Array) -> bool:
         return not self.constraints or bool(self.feasible(u[None])[0])
@@ -208,6 +212,20 @@ class Region:
         safe = self.space.snap(inside + max(0.0, low - MARGIN) * (outside - inside))
         return safe if self.contains(safe) else last
 
+    def make_room(self, u: Array, base: Array, order: Indices) -> Array:
+        """A point inside with u's values of all variables but as few as possible of `order`, the first of them first.
+
+        `base` is a point inside. Where that cannot be done, the point that `repair` gives.
+        """
+        u = self.space.snap(u)
+        count = 1
+        while self.rows and count < 2 * len(order) and not self.contains(u):
+            t = self.ruler.read(u[None, self.columns])
+            near = self._near(u, t, np.isin(self.half_spaces.variables, order[:count]))
+            u = near if self.contains(near) else u
+            count *= 2
+        return self.repair(u, base)
+
     def spread(self, u: Array, base: Array | None = None, moved: Indices | None = None) -> Array:
         """A point anywhere in the region that belongs to u: u itself if it is inside, else the end of a random walk.
 
@@ -217,14 +235,23 @@ class Region:
         u = self.space.snap(u)
         if self.contains(u):
             return u
-        seed = int.from_bytes(hashlib.blake2b(u.tobytes(), digest_size=8).digest(), "little")
-        rng, start = np.random.default_rng(seed), self.anchor if base is None else base
+        rng, start = self._draws(u), self.anchor if base is None else base
         if not self.rows:
             return self._wandered(u, start, rng)
         t = self.ruler.read(start[None, self.columns])[0]
         kept = np.ones(len(t), np.bool_) if moved is None else np.isin(self.half_spaces.variables, moved)
         t[kept] = self.half_spaces.cut(kept, t).walk(t[kept], rng)
         return self.repair(self._written(u, t), towards=start, moved=moved)
+
+    def room(self, U: Array, moved: Indices) -> Array:
+        """(n,) how far each of the points (n, D) is from the half-spaces that the variables `moved` take part in."""
+        about = (self.half_spaces.A[:, np.isin(self.half_spaces.variables, moved)] != 0.0).any(axis=1)
+        excess = self.half_spaces.excess(self.ruler.read(U[:, self.columns])) if self.rows else np.empty((len(U), 0))
+        return np.asarray(-excess[:, about].max(axis=1, initial=-1.0))
+
+    def _draws(self, u: Array) -> np.random.Generator:
+        digest = hashlib.blake2b(u.tobytes(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
 
     def _wandered(self, u: Array, start: Array, rng: np.random.Generator) -> Array:
         """The same where only tests tell: towards u and other points, ever less far until the point is inside."""
