@@ -17,8 +17,8 @@ test: $(VENV)/stamp-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/stamp-dev
-	$(BIN)/ruff check src tests benchmarks examples docs
-	$(BIN)/ruff format --check src tests benchmarks examples docs
+	$(BIN)/ruff check src tests benchmarks examples docs/conf.py docs/_ext docs/pictures
+	$(BIN)/ruff format --check src tests benchmarks examples docs/conf.py docs/_ext docs/pictures
 
 types: $(VENV)/stamp-dev
 	$(BIN)/mypy

@@ -32,7 +32,7 @@ BAR = 0.01
 
 
 def share(problem: problems.Problem, method: str, follower: Follower, seconds: float) -> float:
-    """Of a run's time, what the follower takes: of the processor, so that other work on the machine does not count."""
+    """What the follower takes of the processor, as a share of the run's seconds as they are on a quiet machine."""
     budget = int(RATE * seconds)
     opt = Optimizer(problem.space, direction=problem.direction, method=method, budget=budget, seed=0)
     shown, began = Clock(), time.perf_counter()
@@ -46,7 +46,7 @@ def share(problem: problems.Problem, method: str, follower: Follower, seconds: f
         time.sleep(max(0.0, began + number / RATE - time.perf_counter()))
     with shown:
         follower.end()
-    return shown.processor / (time.perf_counter() - began)
+    return shown.processor / seconds
 
 
 def terminal() -> Console:

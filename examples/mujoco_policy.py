@@ -1,7 +1,7 @@
 """A linear policy in MuJoCo: 16 numbers that turn what the swimmer feels into what it does.
 
-    pip install 'mctsvs[mujoco]'
-    python examples/mujoco_policy.py            # QUICK=1: a few evaluations only
+pip install 'mctsvs[mujoco]'
+python examples/mujoco_policy.py            # QUICK=1: a few evaluations only
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Inside Optuna: the objective, pruning, storage and dashboard stay Optuna's, the points come from here.
 
-    pip install 'mctsvs[optuna]'
-    python examples/optuna_sampler.py            # QUICK=1: a few trials only
+pip install 'mctsvs[optuna]'
+python examples/optuna_sampler.py            # QUICK=1: a few trials only
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TRIALS = 12 if os.environ.get("QUICK") else 150
 def objective(trial: optuna.Trial) -> float:
     x = [trial.suggest_float(f"x{i}", -5.0, 10.0) for i in range(100)]
     rate = trial.suggest_float("rate", 1e-5, 1.0, log=True)
-    return (x[17] - 1.0) ** 2 + (x[53] + 2.0) ** 2 + abs(rate - 0.01)
+    return float((x[17] - 1.0) ** 2 + (x[53] + 2.0) ** 2 + abs(rate - 0.01))
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
 """A simulation with 300 settings and constraints: a stirred reactor in which A becomes B, and B becomes waste.
 
-Six settings matter; the other 294 are trims of the plant that do nothing here, which the search does not know. The yield of B is maximised. Two things must hold:
-what is known beforehand, a limit on pump and coolant together, is written as text, and no point violates it; what only the
-simulation shows, the highest temperature on the way, comes back beside the value.
+Six settings matter; the other 294 are trims of the plant that do nothing here, which the search does not know. The
+yield of B is maximised. Two things must hold: what is known beforehand, a limit on pump and coolant together, is a
+text, and no point violates it; what only the simulation shows, the highest temperature on the way, comes back beside
+the value.
 
     python examples/simulation.py            # QUICK=1: a few evaluations only
 """
@@ -42,7 +43,11 @@ def reactor(p: dict[str, float]) -> tuple[float, dict[str, float]]:
         useful = p["catalyst"] * 3e7 * np.exp(-5600.0 / temperature) * a
         wasteful = 6e9 * np.exp(-8200.0 / temperature) * b
         heat = 60.0 * useful + 90.0 * wasteful - cooling * (temperature - 290.0) / 10.0
-        return [flow * (feed - a) - useful, useful - wasteful - flow * b, flow * (p["feed_temperature"] - temperature) + heat]
+        return [
+            flow * (feed - a) - useful,
+            useful - wasteful - flow * b,
+            flow * (p["feed_temperature"] - temperature) + heat,
+        ]
 
     course = solve_ivp(slope, (0.0, 10.0 * p["residence_time"]), [0.0, 0.0, 290.0], method="LSODA", rtol=1e-6)
     return float(course.y[1, -1] / feed), {"too hot": float(course.y[2].max()) - HOTTEST}

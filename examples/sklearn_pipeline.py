@@ -1,7 +1,7 @@
-"""Forty hyper-parameters of a scikit-learn pipeline: a weight for each of 30 features, and ten of scaling and classifier.
+"""Forty hyper-parameters of a scikit-learn pipeline: weights of 30 features, and ten of scaling and classifier.
 
-    pip install 'mctsvs[sklearn]'
-    python examples/sklearn_pipeline.py            # QUICK=1: a few evaluations only
+pip install 'mctsvs[sklearn]'
+python examples/sklearn_pipeline.py            # QUICK=1: a few evaluations only
 """
 
 from __future__ import annotations
