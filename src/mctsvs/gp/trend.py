@@ -194,15 +194,23 @@ class Cosines:
 
     def __init__(self, M: int, dtype: npt.DTypeLike = np.float32) -> None:
         self.M, self.dtype = M, dtype
+        self._last: tuple[Array, npt.NDArray[np.floating]] | None = None
 
     def size(self, d: int) -> int:
         return self.M
 
     def bind(self, X: Array) -> CosinesGram:
-        return CosinesGram(waves(X, self.M, self.dtype))
+        return CosinesGram(self._waves(X))
 
     def to(self, theta: Array, X: Array) -> CosinesCross:
-        return CosinesCross(theta, waves(X, self.M, self.dtype))
+        return CosinesCross(theta, self._waves(X))
+
+    def _waves(self, X: Array) -> npt.NDArray[np.floating]:
+        """Kept for the same array: a posterior needs them for its own matrix and for those to its queries."""
+        last = self._last
+        if last is None or last[0] is not X:
+            last = self._last = X, waves(X, self.M, self.dtype)
+        return last[1]
 
     def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
         weights = np.exp(theta)

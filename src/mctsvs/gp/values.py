@@ -70,8 +70,9 @@ def tail_fence(y: Array) -> float:
     n, best = len(y), y.max()
     if n < FEWEST:
         return -np.inf
-    below = np.sort(best - y)[n // 2 :]
-    wide = np.flatnonzero((below[1:] > GAP * below[:-1]) & (below[:-1] > 0.0))
+    with np.errstate(over="ignore"):  # from the largest float to the smallest
+        below = np.sort(best - y)[n // 2 :]
+        wide = np.flatnonzero((below[1:] > GAP * below[:-1]) & (below[:-1] > 0.0))
     if len(wide) == 0:
         return -np.inf
     width = below[wide[0]]

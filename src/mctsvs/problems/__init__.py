@@ -81,7 +81,9 @@ def resolve(text: str, *, space: str | Path | None = None, direction: str | None
     return make(text, **variation)
 
 
-def make(name: str, *, shuffle: bool = False, shift: bool = False, noise: float = 0.0, seed: int = 0) -> Problem:
+def make(
+    name: str, *, shuffle: bool = False, shift: bool | float = False, noise: float = 0.0, seed: int = 0
+) -> Problem:
     """The problem called `name` (upper or lower case), for example `Hartmann6_300`.
 
     `shuffle` puts the variables that matter at random positions; `shift` moves the optimum to a random place,

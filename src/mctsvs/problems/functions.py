@@ -9,6 +9,7 @@ everywhere.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -52,6 +53,10 @@ BRANIN_T = 1 / (8 * math.pi)
 BRANIN_OPTIMUM = -10 * BRANIN_T
 BRANIN_OPTIMIZER: Array = np.array([math.pi, 2.275])
 
+# Of one variable of Styblinski and Tang's function: the smallest root of 4 x^3 - 32 x + 5 and its value.
+TANG_OPTIMIZER = -2.903534027771177
+TANG_OPTIMUM = 39.16616570377142
+
 
 def hartmann_blocks(x: Array) -> Array:
     """Hartmann6 of each consecutive block of six variables: shape (6 k,) to shape (k,)."""
@@ -89,3 +94,26 @@ def rosenbrock(x: Array) -> float:
     curve = x[1:] - x[:-1] ** 2
     slope = 1 - x[:-1]
     return -(100 * float(curve @ curve) + float(slope @ slope))
+
+
+def styblinski_tang(x: Array) -> float:
+    """Minus the mean over the variables of (x^4 - 16 x^2 + 5 x) / 2; 39.166 at -2.9035, another hollow at 2.7468."""
+    return -float((x**4 - 16 * x * x + 5 * x).mean()) / 2
+
+
+def griewank(x: Array) -> float:
+    """Minus the Griewank function; 0 at zeros."""
+    return -(float(x @ x) / 4000 - float(np.cos(x / np.sqrt(np.arange(1, len(x) + 1))).prod()) + 1)
+
+
+@cache
+def rotation(n: int) -> Array:
+    """(n, n) one orthogonal matrix for each n."""
+    matrix, _ = np.linalg.qr(np.random.default_rng(n).standard_normal((n, n)))
+    return np.asarray(matrix)
+
+
+def rotated(x: Array) -> float:
+    """Minus a quadratic function whose axes are those of no variable, ten times as steep along one as along another."""
+    along = rotation(len(x)) @ x
+    return -float(np.logspace(0, 1, len(x)) @ (along * along))

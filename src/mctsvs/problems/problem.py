@@ -92,7 +92,7 @@ class Variation:
     """How a problem differs from its plain form; every random choice follows from `seed`."""
 
     shuffle: bool = False
-    shift: bool = False
+    shift: bool | float = False  # anywhere in the middle of the box, or by up to this share of it
     noise: float = 0.0
     seed: int = 0
 

@@ -5,7 +5,8 @@ As in the paper (Section 5.1 and the appendix): `Hartmann6_300` is Hartmann of 6
 weights 1, 0.5, 0.25, ... All are maximised. D may be left out: `Ackley20` is `Ackley20_20`.
 
 Shuffling puts the n variables at random positions. Shifting evaluates the function at x - s, where s moves
-the optimiser to a place drawn uniformly from the middle 80 % of the box in every active variable. The
+the optimiser to a place drawn uniformly from the middle 80 % of the box in every active variable, or, where shift is
+a number, by up to that share of the box. The
 functions are defined on all of R^n and nowhere better than at their optimiser, so the optimum keeps its
 value; where x - s leaves the usual domain it simply goes on (Hartmann: flat, near zero; Branin: steep).
 """
@@ -73,7 +74,10 @@ def hide(name: str, title: str, base: Base, dimension: int, variation: Variation
     optimizer_part, offset = base.optimizer, None
     if variation.shift:
         low, high = base.bounds.T
-        optimizer_part = low + (high - low) * shifting.uniform(0.1, 0.9, size=n)
+        places = shifting.uniform(0.1, 0.9, size=n)
+        if not isinstance(variation.shift, bool):
+            places = (base.optimizer - low) / (high - low) + (places - 0.5) / 0.4 * variation.shift
+        optimizer_part = low + (high - low) * places
         offset = optimizer_part - base.optimizer
 
     bounds = np.tile(np.array(base.padding), (dimension, 1))
@@ -149,13 +153,14 @@ def branin(match: re.Match[str], variation: Variation) -> Problem:
 
 @dataclass(frozen=True)
 class AnySize:
-    """Builds the problems of a function that takes any number of variables and whose optimum is 0."""
+    """Builds the problems of a function that takes any number of variables and with one optimum for all of them."""
 
     stem: str
     function: Callable[[Array], float]
     smallest: int
     box: tuple[float, float]
     optimal_coordinate: float
+    optimum: float = 0.0
     options: Mapping[str, float] = field(default_factory=dict)
 
     def __call__(self, match: re.Match[str], variation: Variation) -> Problem:
@@ -167,7 +172,7 @@ class AnySize:
         check_dimension(name, f"{self.stem}{n}", n, dimension)
         base = Base(
             function=self.function,
-            optimum=0.0,
+            optimum=self.optimum,
             optimizer=np.full(n, self.optimal_coordinate),
             bounds=np.tile(self.box, (n, 1)),
             padding=self.box,
@@ -212,7 +217,7 @@ FAMILIES = [
         pattern=names("Levy<N>(?:_<D>)?"),
         example="Levy10_300",
         description="Minus the Levy function of N variables on [-10, 10], at most 0",
-        build=AnySize("Levy", functions.levy, 1, (-10.0, 10.0), 1.0, {"cp": 10.0}),
+        build=AnySize("Levy", functions.levy, 1, (-10.0, 10.0), 1.0, options={"cp": 10.0}),
         optimum="0",
     ),
     Family(
@@ -237,6 +242,37 @@ FAMILIES = [
         example="Rosenbrock10_300",
         description="Minus the Rosenbrock function of N variables on [-5, 10], at most 0",
         build=AnySize("Rosenbrock", functions.rosenbrock, 2, (-5.0, 10.0), 1.0),
+        optimum="0",
+    ),
+    Family(
+        form="StyblinskiTangN_D",
+        pattern=names("StyblinskiTang<N>(?:_<D>)?"),
+        example="StyblinskiTang60_60",
+        description="Minus the mean of Styblinski and Tang's function over N variables on [-5, 5], at most 39.1662",
+        build=AnySize(
+            "StyblinskiTang",
+            functions.styblinski_tang,
+            1,
+            (-5.0, 5.0),
+            functions.TANG_OPTIMIZER,
+            functions.TANG_OPTIMUM,
+        ),
+        optimum="39.1662",
+    ),
+    Family(
+        form="GriewankN_D",
+        pattern=names("Griewank<N>(?:_<D>)?"),
+        example="Griewank60_60",
+        description="Minus the Griewank function of N variables on [-600, 600], at most 0",
+        build=AnySize("Griewank", functions.griewank, 1, (-600.0, 600.0), 0.0),
+        optimum="0",
+    ),
+    Family(
+        form="RotatedN_D",
+        pattern=names("Rotated<N>(?:_<D>)?"),
+        example="Rotated8_300",
+        description="Minus a quadratic function of N variables on [-5, 5] with axes of its own, at most 0",
+        build=AnySize("Rotated", functions.rotated, 1, (-5.0, 5.0), 0.0),
         optimum="0",
     ),
 ]
