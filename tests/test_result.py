@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,79 @@ def test_words() -> None:
     assert result != mctsvs.minimize(sphere, BOX, budget=3)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("workers", "Study"), ("x0", "enqueue"), ("n_calls", "budget=")])
-def test_arguments_of_other_libraries_get_a_hint(name: str, hint: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("n_calls", "budget="),
+        ("maxiter", "budget="),
+        ("bounds", "second argument"),
+        ("random_state", "seed="),
+        ("n_jobs", "workers="),
+        ("wrokers", "did you mean workers="),
+        ("max_second", "did you mean max_seconds="),
+        ("cpp", "no option 'cpp'"),
+    ],
+)
+def test_arguments_that_are_nearly_right_get_a_hint(name: str, hint: str) -> None:
     with pytest.raises(mctsvs.InputError, match=hint):
-        mctsvs.minimize(sphere, BOX, budget=3, **{name: 2})  # type: ignore[arg-type]
+        mctsvs.minimize(sphere, BOX, budget=3, **{name: 3})
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(mctsvs.InputError, match="no space"):
+        mctsvs.minimize(sphere, budget=3)
+    with pytest.raises(mctsvs.InputError, match="no budget"):
+        mctsvs.minimize(sphere, BOX)
+    with pytest.raises(mctsvs.InputError, match="second argument"):
+        mctsvs.minimize(sphere, bounds=BOX, budget=3)
+
+
+def test_the_first_points_are_those_given(tmp_path: Path) -> None:
+    n = len(BOX)
+    one = mctsvs.minimize(sphere, BOX, 4, x0=np.full(n, 0.25))
+    assert one.trials[0].x.tolist() == [0.25] * n
+    several = mctsvs.minimize(sphere, BOX, 4, x0=[[0.5] * n, [0.125] * n])
+    assert [trial.x[0] for trial in several.trials[:2]] == [0.5, 0.125]
+    named = mctsvs.minimize(lambda p: p["a"], {"a": (0.0, 1.0)}, 3, x0={"a": 0.75})
+    assert named.trials[0].params == {"a": 0.75}
+    header = ",".join(f"x{i}" for i in range(n))
+    (tmp_path / "points.csv").write_text(f"{header}\n" + ",".join(["0.5"] * n) + "\n")
+    read = mctsvs.minimize(sphere, BOX, 3, x0=tmp_path / "points.csv")
+    assert read.trials[0].x.tolist() == [0.5] * n
+    assert read.trials[0].source == "enqueued"
+    (tmp_path / "known.csv").write_text(f"{header},value\n" + ",".join(["0.5"] * n) + ",-7\n")
+    known = mctsvs.minimize(sphere, BOX, 3, x0=str(tmp_path / "known.csv"))
+    assert (known.fun, len(known.trials), known.message) == (-7.0, 4, "3 evaluations")
+    with pytest.raises(mctsvs.InputError, match="must fit"):
+        mctsvs.minimize(sphere, BOX, 3, x0=np.full(n, 99.0))
+
+
+def test_a_study_keeps_the_run_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    first = mctsvs.minimize(sphere, BOX, 6, seed=3, study=path, x0=[0.5] * len(BOX))
+    again = mctsvs.minimize(sphere, BOX, 12, seed=3, study=path, x0=[0.5] * len(BOX))
+    assert [t.unit.tolist() for t in again.trials[:6]] == [t.unit.tolist() for t in first.trials]
+    assert (first.message, again.message) == ("6 evaluations", "12 evaluations")
+    assert again.fun <= first.fun
+    assert [t.source for t in again.trials].count("enqueued") == 1
+
+
+def test_workers_evaluate_and_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    result = mctsvs.minimize(sphere, BOX, 8, method="random", workers=2, target=-1.0)
+    assert result.nfev == 8
+    assert result.success
+    assert not list(tmp_path.iterdir())
+    alone = mctsvs.minimize(sphere, BOX, 8, method="random")
+    assert [t.x.tolist() for t in result.trials] == [t.x.tolist() for t in alone.trials]
+
+
+def test_a_study_that_fails_again_and_again_gives_what_there_is(tmp_path: Path) -> None:
+    calls = []
+
+    def fails_after_one(x: Any) -> float:
+        calls.append(x)
+        return 1.0 if len(calls) == 1 else float("nan")
+
+    result = mctsvs.minimize(fails_after_one, BOX, 20, method="random", study=tmp_path / "run.db", max_failures=3)
+    assert (result.status, result.nfev, result.fun) == (Status.FAILING, 4, 1.0)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mctsvs.common import InputError
+    from mctsvs.in_one_call import maximize, minimize
     from mctsvs.optimizer import Optimizer
-    from mctsvs.result import Result, maximize, minimize
+    from mctsvs.result import Result
     from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
     from mctsvs.study import Study, StudyError
     from mctsvs.trial import Recommendation, Trial
@@ -42,7 +43,8 @@ __all__ = [
 _HOMES = {
     "mctsvs.common": ("InputError",),
     "mctsvs.optimizer": ("Optimizer",),
-    "mctsvs.result": ("Result", "maximize", "minimize"),
+    "mctsvs.in_one_call": ("maximize", "minimize"),
+    "mctsvs.result": ("Result",),
     "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
     "mctsvs.study": ("Study", "StudyError"),
     "mctsvs.trial": ("Recommendation", "Trial"),

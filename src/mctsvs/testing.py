@@ -20,8 +20,8 @@ import numpy as np
 
 from mctsvs.common import Array, InputError
 from mctsvs.history import ELSEWHERE
+from mctsvs.in_one_call import minimize
 from mctsvs.optimizer import Optimizer
-from mctsvs.result import minimize
 from mctsvs.space import Categorical, Float, Integer
 from mctsvs.trial import Trial
 

@@ -187,27 +187,44 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"cannot read {str(path)!r} as {kind}: {error}") from None
 
 
+def first_points(path: Path, space: Space) -> list[dict[str, Any]] | None:
+    """The points in a file without values, by the names of the variables; None if it has a column of values."""
+    table, name = _read(path), f"the file {str(path)!r}"
+    if table and "value" in table[0]:
+        return None
+    _check_columns(table, columns(space), name, "a column for each variable")
+    return [_point(row, space) for row in table]
+
+
+def _check_columns(table: Sequence[Mapping[Any, Any]], wanted: Sequence[str], name: str, needed: str) -> None:
+    for column in wanted if table else ():
+        if column not in table[0]:
+            raise InputError(f"{name} has no column {column!r}: it needs {needed}")
+
+
 def _from_table(table: Sequence[Mapping[Any, Any]], space: Space, name: str) -> list[Row]:
     if not table:
         return []
     names = columns(space)
-    for column in ("value", *names):
-        if column not in table[0]:
-            raise InputError(f"{name} has no column {column!r}: it needs value and a column for each variable")
+    _check_columns(table, ["value", *names], name, "value and a column for each variable")
     found = []
     extra = _extra_names(table[0], {*OWN, *names})
     for i, row in enumerate(table, 1):
         try:
-            point = {
-                variable: _parsed(row[column], space, v)
-                for v, (variable, column) in enumerate(zip(space.names, names, strict=True))
-                if not (space.conditional and _is_empty(row[column]) and space.variables[v].when)
-            }
-            message = str(row.get("message") or "")
-            found.append((space.encode_params(point), _table_value(row["value"]), message, _details(row, extra)))
+            unit, message = space.encode_params(_point(row, space)), str(row.get("message") or "")
+            found.append((unit, _table_value(row["value"]), message, _details(row, extra)))
         except InputError as error:
             raise InputError(f"row {i} of {name}: {error}") from None
     return found
+
+
+def _point(row: Mapping[Any, Any], space: Space) -> dict[str, Any]:
+    """The values of a row by the names of the variables that exist there."""
+    return {
+        variable: _parsed(row[column], space, v)
+        for v, (variable, column) in enumerate(zip(space.names, columns(space), strict=True))
+        if not (space.conditional and _is_empty(row[column]) and space.variables[v].when)
+    }
 
 
 def _extra_names(columns: Iterable[Any], taken: set[str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ class Kept(Protocol):
     """What the loop needs of a study."""
 
     stopping: threading.Event
+    ending: Ending
 
     @property
     def optimizer(self) -> Optimizer: ...
@@ -228,6 +229,7 @@ class Run:
         told = study.trials[trial.number]
         ending = self.watch.told(study, told, better=study.has_best and study.best.number == told.number)
         if ending is not None and ending.status is Status.FAILING:
+            study.ending = ending
             raise StudyError(
                 f"the last {self.watch.failures} evaluations all failed, trial {trial.number} with: {message}. "
                 f"All {study.evaluated} are stored: mend the function and call optimize again"

@@ -15,7 +15,7 @@ from mctsvs.common import InputError, check_bool, check_count
 from mctsvs.optimizer import Optimizer
 from mctsvs.progress import Follower, somebody
 from mctsvs.space import Space
-from mctsvs.stopping import Limits, counted
+from mctsvs.stopping import Ending, Limits, Status, counted
 from mctsvs.study import points
 from mctsvs.study.errors import StudyError
 from mctsvs.study.identity import checked_path, open_ledger
@@ -75,7 +75,8 @@ class Study:
         if constraints is not None:
             given["constraints"] = constraints
         self._ledger = open_ledger(self.path, given, options, readonly=readonly)
-        self.stopping, self.message = threading.Event(), ""  # the latter: how the last run of this object ended
+        self.stopping = threading.Event()
+        self.ending, self.message = Ending(Status.DONE, ""), ""  # of the last run of this object
 
     # what is in it
 
@@ -307,14 +308,14 @@ class Study:
             follower = Follower(somebody() if check_bool("progress", progress) else None)
         options = RunOptions(budget, executor, workers, asynchronous, timeout, limits, callback, follower)
         try:
-            ending = run(self, f, options)
+            self.ending = run(self, f, options)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
             self._ledger.save_if_possible()
-        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), ending.message)))
+        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), self.ending.message)))
         if not self.evaluated:
-            raise StudyError(f"nothing was evaluated: {ending.message}")
+            raise StudyError(f"nothing was evaluated: {self.ending.message}")
         if not self.has_best:
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
