@@ -1,16 +1,20 @@
 """Makes the pictures of the docs and the README: `make pictures`. They are of real runs, and kept with the pages.
 
 terminal.svg    the display of `mctsvs run` in the middle of a run
+report*.png     the report of a run, and its sections, in Chromium
 """
 
 from __future__ import annotations
 
 import io
+import shutil
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
-from mctsvs import Optimizer, problems
+from mctsvs import Optimizer, maximize, minimize, problems
+from mctsvs import report as reports
 from mctsvs.progress.account import Account
 from mctsvs.progress.follower import Follower
 from mctsvs.progress.screen import screen
@@ -48,5 +52,35 @@ def terminal() -> None:
     console.save_svg(str(HERE / "terminal.svg"), title="mctsvs run")
 
 
+def report() -> None:
+    """The page at its top, on a telephone in the dark, and section by section."""
+    from playwright.sync_api import sync_playwright
+
+    problem = problems.make(PROBLEM, shuffle=True, shift=True, seed=0)
+    result = maximize if problem.direction == "maximize" else minimize
+    found = result(problem, problem.space, budget=300, seed=SEED)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        page = reports.write({PROBLEM: found}, Path(folder) / "report.html").as_uri()
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 960, "height": 1010}, color_scheme="light")
+        tab.goto(page)
+        tab.add_style_tag(content="section { padding-left: 16px; padding-right: 16px; border: 0; }")
+        for name in ("convergence", "importance", "tree", "story", "selection", "slices"):
+            section = tab.locator(f"#{name}")
+            section.scroll_into_view_if_needed()
+            section.locator(".main-svg").last.wait_for()
+            tab.wait_for_timeout(300)
+            if name != "convergence":
+                section.screenshot(path=HERE / f"report-{name}.png")
+        tab.evaluate("window.scrollTo(0, 0)")
+        tab.screenshot(path=HERE / "report.png")
+        phone = browser.new_page(viewport={"width": 400, "height": 800}, color_scheme="dark")
+        phone.goto(page)
+        phone.locator("#convergence-0 .main-svg").first.wait_for()
+        phone.screenshot(path=HERE / "report-phone.png")
+        browser.close()
+
+
 if __name__ == "__main__":
     terminal()
+    report()

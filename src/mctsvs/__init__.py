@@ -55,6 +55,8 @@ def __getattr__(name: str) -> Any:
     """Names are imported when first used, so that the command line answers at once."""
     from importlib import import_module
 
+    if name in ("plot", "report"):
+        return import_module(f"mctsvs.{name}")
     for home, names in _HOMES.items():
         if name in names:
             value = getattr(import_module(home), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,12 @@ pytestmark = pytest.mark.needs("matplotlib")
 
 @pytest.fixture(scope="module")
 def result() -> mctsvs.Result:
-    return mctsvs.minimize(lambda x: float((x[1] - 0.2) ** 2 + (x[5] - 0.7) ** 2), [(0, 1)] * 10, budget=40, seed=0)
+    def f(x: Any) -> float:
+        return float((x[1] - 0.2) ** 2 + (x[5] - 0.7) ** 2)
+
+    found = mctsvs.minimize(f, [(0, 1)] * 10, budget=40, seed=0, method="mcts-vs-bo")
+    scores = {"x1": 0.9, "x5": 0.8, **{f"x{i}": 0.0 for i in range(10) if i not in (1, 5)}}
+    return replace(found, importance=scores)
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from mctsvs.common import Array, Indices
 from mctsvs.plot.source import TESTS, Run
 
 SAME = 1e-9  # of the range of values: a smaller difference is rounding
-FIRST = "first points"
+FIRST, FINDING = "first points", "finding out what matters"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Band:
     name: str
     first: int
     last: int
+
+    @property
+    def tests(self) -> bool:
+        return self.name == FINDING
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def _bands(purpose: Sequence[str]) -> list[Band]:
     names = []
     for i, word in enumerate(purpose):
         if tests and tests[0] <= i <= tests[-1]:
-            names.append("finding out what matters")
+            names.append(FINDING)
         elif word == "imported":
             names.append(word)
         else:

@@ -43,3 +43,14 @@ def text(name: str, most: int = 22) -> str:
 
 def below() -> dict[str, Any]:
     return {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+
+
+def wrapped(words: str, width: int = 60) -> str:
+    """On several lines."""
+    lines, line = [], ""
+    for word in escape(words, quote=False).split(" "):
+        if line and len(line) + len(word) > width:
+            lines.append(line)
+            line = ""
+        line = f"{line} {word}".strip()
+    return "<br>".join([*lines, line])

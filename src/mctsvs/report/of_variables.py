@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from mctsvs.plot.style import number
 from mctsvs.plot.surface import Axis, Contour, Slice
 from mctsvs.plot.variables import Icicle, Importance, Parallel
-from mctsvs.report.figures import Figure, below, figure, plain, text
+from mctsvs.report.figures import Figure, below, figure, plain, text, wrapped
 
 
 def scores(shown: Importance) -> Figure:
@@ -77,7 +76,7 @@ def tree(nodes: Icicle) -> Figure:
         text(nodes.names[i], 16) if nodes.size[i] == 1 else f"{nodes.size[i]} variables" for i in range(len(nodes))
     ]
     hover = [
-        f"<b>{nodes.size[i]} variable{'s' * bool(nodes.size[i] != 1)}</b><br>{_wrapped(nodes.names[i])}"
+        f"<b>{nodes.size[i]} variable{'s' * bool(nodes.size[i] != 1)}</b><br>{wrapped(nodes.names[i])}"
         f"<br>value {number(nodes.value[i])}<br>visits {nodes.visits[i]}"
         for i in range(len(nodes))
     ]
@@ -105,16 +104,6 @@ def tree(nodes: Icicle) -> Figure:
     return figure([trace], min(620, 110 + 44 * (int(nodes.depth.max()) + 1)), alt="Tree of variables", margin=margin)
 
 
-def _wrapped(names: str, width: int = 60) -> str:
-    lines, line = [], ""
-    for word in escape(names, quote=False).split(" "):
-        if len(line) + len(word) > width:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}".strip()
-    return "<br>".join([*lines, line])
-
-
 def cut(shown: Slice) -> Figure:
     """One slice."""
     x, choices = shown.axis.values, shown.axis.kind == "choices"
@@ -126,6 +115,7 @@ def cut(shown: Slice) -> Figure:
         "x": _along(shown.axis, shown.seen),
         "y": plain(shown.value),
         "marker": {"color": "@quiet", "size": 4, "opacity": 0.6},
+        "cliponaxis": False,
         "hovertemplate": "%{x}: %{y:.6g}<extra></extra>",
     }
     line = {
@@ -165,7 +155,12 @@ def _mark(at: float) -> dict[str, Any]:
 
 
 def _scale(axis: Axis) -> dict[str, Any]:
-    return {"type": {"choices": "category", "log": "log", "linear": "linear"}[axis.kind]}
+    if axis.kind == "choices":
+        return {"type": "category"}
+    ends = np.array([axis.values[0], axis.values[-1]])
+    if ends[0] == ends[1]:
+        return {"type": axis.kind}
+    return {"type": axis.kind, "range": plain(np.log10(ends) if axis.kind == "log" else ends)}
 
 
 def _along(axis: Axis, values: Sequence[Any]) -> list[Any]:
@@ -192,6 +187,7 @@ def contour(shown: Contour, *, minimise: bool) -> Figure:
         "x": _along(shown.first, shown.seen[0]),
         "y": _along(shown.second, shown.seen[1]),
         "marker": {"color": "@page", "size": 4, "line": {"color": "@ink", "width": 0.6}},
+        "cliponaxis": False,
         "hoverinfo": "skip",
     }
     star = {

@@ -11,7 +11,7 @@ import numpy as np
 from mctsvs.common import Array, Indices
 from mctsvs.plot.curves import Constraints, Convergence, Selection, Story, Timeline
 from mctsvs.plot.style import DASHES, number
-from mctsvs.report.figures import MOST_DOTS, Figure, below, figure, plain, text, thinned
+from mctsvs.report.figures import MOST_DOTS, Figure, below, figure, plain, text, thinned, wrapped
 
 POWERS = 1e3  # between the smallest and the largest value: more are drawn on a logarithmic axis
 OUTCOMES = {  # symbol, colour, size, words
@@ -131,7 +131,7 @@ def story(shown: Story, values: Array) -> Figure:
                     "mode": "markers",
                     "name": words.partition(":")[0],
                     "x": [i + 1 for i in own],
-                    "y": [escape(shown.purpose[i]) for i in own],
+                    "y": [wrapped(shown.purpose[i], 16) for i in own],
                     "text": said,
                     "hovertemplate": f"evaluation %{{x}}: {words}<br>%{{text}}<extra></extra>",
                     "marker": {"symbol": symbol, "color": color, "size": size},
@@ -145,7 +145,7 @@ def story(shown: Story, values: Array) -> Figure:
         yaxis={
             "type": "category",
             "categoryorder": "array",
-            "categoryarray": [escape(lane) for lane in lanes],
+            "categoryarray": [wrapped(lane, 16) for lane in lanes],
             "autorange": "reversed",
             "automargin": True,
             "showgrid": False,
@@ -158,8 +158,8 @@ def story(shown: Story, values: Array) -> Figure:
 def _bands(shown: Story) -> list[dict[str, Any]]:
     place = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
     return [
-        {**place, "x0": band.first - 0.5, "x1": band.last + 0.5, "fillcolor": "@band2" if i % 2 else "@band"}
-        for i, band in enumerate(shown.bands)
+        {**place, "x0": band.first - 0.5, "x1": band.last + 0.5, "fillcolor": "@band2" if band.tests else "@band"}
+        for band in shown.bands
     ]
 
 
