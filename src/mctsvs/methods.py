@@ -78,6 +78,14 @@ METHODS: Mapping[str, Method] = _table(
         defaults={**solve.ISOTROPIC, "samples": 1, "initial_points": 10, "centre": True},
     ),
     Method("turbo", "Bayesian optimisation in a trust region", TURBO, "all", "turbo", defaults=BURST),
+    Method(
+        "scbo",
+        "a trust region with a model of each measured constraint, by Thompson sampling",
+        "Eriksson and Poloczek, AISTATS 2021",
+        "all",
+        "scbo",
+        defaults={"samples": 10},
+    ),
     Method("turbo-m", "five trust regions that compete", TURBO, "all", "turbo", defaults={**BURST, "regions": 5}),
     Method("mcts-vs-turbo", "tree-selected variables moved by TuRBO", MCTS_VS, "mcts", "turbo", defaults=BURST),
     Method(

@@ -38,6 +38,7 @@ SOLVERS = {
     "bo": "bo:BayesianOptimisation",
     "iso": "iso:IsotropicSearch",
     "turbo": "turbo:TuRBO",
+    "scbo": "scbo:SCBO",
     "saas": "saas:SparseMap",
     "saasbo": "saasbo:SparseSampled",
 }
