@@ -23,15 +23,17 @@ def outputs() -> Outputs:
     Y[::5, 1] = np.nan
     models = OutputModels()
     for _ in range(3):
-        found = models.update(X, Y, np.zeros(3), which=np.arange(3), quota=1)
+        found = models.update(X, Y, which=np.arange(3), quota=1)
     return found
 
 
 def test_means_are_those_of_the_posteriors(outputs: Outputs) -> None:
     z = np.random.default_rng(1).random(6)
     means, gradients = outputs.means(z)
-    own = np.array([posterior.predict(z[None])[0][0] for posterior in outputs.posteriors])
-    assert np.allclose(means, own - outputs.levels, atol=1e-8)
+    for block in outputs.blocks:
+        k, _ = block.posterior.cross.covariance(z[None])
+        own = k[0] @ block.weights + block.offsets - outputs.levels[block.which]
+        assert np.allclose(means[block.which], own, atol=1e-8)
     steps = 1e-6 * np.eye(6)
     slopes = np.column_stack([(outputs.means(z + h)[0] - outputs.means(z - h)[0]) / 2e-6 for h in steps])
     assert np.allclose(gradients, slopes, atol=1e-5)
@@ -52,7 +54,7 @@ def test_parameters_are_fitted_in_turn_and_not_where_all_is_foreseen() -> None:
     Y = functions(X)
     fits = []
     for n in range(10, 61):
-        models.update(X[:n], Y[:n], np.zeros(3), which=np.arange(3), quota=1)
+        models.update(X[:n], Y[:n], which=np.arange(3), quota=1)
         fits.append([model.fitted for model in models.models])
     assert max(sum(a != b for a, b in zip(*pair, strict=True)) for pair in itertools.pairwise(fits)) == 1
     assert fits[-1][0] < fits[-1][1]  # the plane is foreseen

@@ -116,21 +116,16 @@ class ConstrainedSearch(Saved):
         """Models of the objective and of the constraints that may come to matter."""
         rows = self._rows(subspace.X)
         y, C = subspace.history.objective[rows], subspace.history.constraints[rows]
-        middle = float(np.nanmedian(y)) if not np.isnan(y).all() else 0.0
-        deviation = float(np.nanmedian(np.abs(y - middle))) if middle or not np.isnan(y).all() else 1.0
-        columns = [bend(middle - y, deviation or 1.0)]
-        active = []
-        for k, c in enumerate(C.T):
-            known = c[~np.isnan(c)]
-            columns.append(bend(c, float(np.median(np.abs(known))) or 1.0 if len(known) else 1.0))
-            if len(known) and known.max() > -IDLE * float(np.ptp(known)) - 1e-300:
-                active.append(k + 1)
-        which = np.array(([0] if not np.isnan(y).all() else []) + active, dtype=np.intp)
-        levels = np.zeros(len(columns))
-        outputs = self.models.update(
-            subspace.X[rows], np.column_stack(columns), levels, which=which, quota=self.options.fits
-        )
-        return outputs, which
+        Y = np.column_stack([-y, C])
+        known = ~np.isnan(Y)
+        if known[:, 0].any():
+            Y[:, 0] -= np.median(Y[known[:, 0], 0])
+        Y = bend(Y, _medians(np.abs(Y)))
+        top, bottom = np.where(known, Y, -np.inf).max(axis=0), np.where(known, Y, np.inf).min(axis=0)
+        matters = known.any(axis=0) & (top >= -IDLE * (top - bottom))
+        matters[0] = known[:, 0].any()
+        which = np.flatnonzero(matters)
+        return self.models.update(subspace.X[rows], Y, which=which, quota=self.options.fits), which
 
     def _solve(self, outputs: Outputs, which: Indices, centre: Array, rng: np.random.Generator) -> Array:
         low, high = self.region.box(centre)
@@ -162,6 +157,14 @@ class ConstrainedSearch(Saved):
         moved = rng.random(d) < min(1.0, 5.0 / d)
         moved[rng.integers(d)] = True
         return np.where(moved, np.clip(point + 0.1 * self.region.length * rng.standard_normal(d), 0.0, 1.0), point)
+
+
+def _medians(Y: Array) -> Array:
+    """(k,) of the columns of positive values, NaN unknown; 1 where it is 0 or nothing is known."""
+    ranked = np.sort(Y, axis=0)  # NaN last
+    middle = np.maximum((~np.isnan(Y)).sum(axis=0) - 1, 0) // 2
+    found = np.take_along_axis(ranked, middle[None], axis=0)[0]
+    return np.where(found > 0.0, found, 1.0)
 
 
 def _slsqp(outputs: Outputs, limits: Indices, distance: Array, start: Array, low: Array, high: Array) -> Array:
