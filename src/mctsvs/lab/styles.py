@@ -47,6 +47,7 @@ STYLES: Mapping[str, Style] = {
     "sklearn-bo": Style(GREY, 4, "p"),
     "turbo": Style(ORANGE, 2, "d"),
     "turbo-m": Style(SKY, 2, "v"),
+    "scbo": Style(BLUE, 3, "v"),
     "random": Style(GREY, 2, "v"),
     "la-mcts-turbo": Style(BLACK, 4, ">"),
     "saasbo": Style(PURPLE, 2, "*"),
