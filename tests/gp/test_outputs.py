@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mctsvs.common import Array
-from mctsvs.gp.outputs import BEND, OutputModels, Outputs, bend
+from mctsvs.gp.outputs import OutputModels, Outputs, bend
 
 
 def functions(X: Array) -> Array:
@@ -64,6 +64,6 @@ def test_tails_are_pulled_in_and_signs_kept() -> None:
     values = np.array([-1e12, -1.0, 0.0, 1e-3, 2.0, 1e12])
     bent = bend(values, 1.0)
     assert (np.sign(bent) == np.sign(values)).all()
-    assert np.abs(bent).max() < 100.0
+    assert np.abs(bent).max() < 200.0
     assert (np.diff(bent) > 0.0).all()
-    assert np.isclose(bent[3], 1e-3, rtol=1e-3 / BEND)
+    assert np.isclose(bent[3], 1e-3, rtol=1e-6)
