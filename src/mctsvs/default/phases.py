@@ -155,7 +155,10 @@ class Probe(Phase):
         return testing.probe(search, fresh[:size], waiting), Probe(fresh[size:])
 
     def describe(self, search: EvidenceSearch) -> str:
-        return f"counting the variables that matter: {len(self.fresh)} of {len(search.everything)} not moved yet"
+        everything = len(search.everything)
+        if len(self.fresh) == everything:
+            return "first steps in all variables"
+        return f"counting the variables that matter: {len(self.fresh)} of {everything} not moved yet"
 
     def settled(self, search: EvidenceSearch) -> Phase:
         return self._decide(search) if search.count.decided else self
