@@ -128,6 +128,7 @@ def test_only_what_changed_is_sent(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, seed=0) as study:
         study.optimize(bowl, 15)
         live = LiveStudy(tmp_path / "s.db")
+        assert "being worked out" in live.page("/news", "/plotly.js")
         first = json.loads(live.news(""))
         live._thinker.join()
         thought = json.loads(live.news(first["version"]))

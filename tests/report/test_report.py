@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 import mctsvs
 from mctsvs import InputError, Optimizer, Study, report
+from mctsvs.cli import main
 from mctsvs.plot.source import Run
+from mctsvs.report.repeat import how_to_repeat
 from mctsvs.report.sections import MAKERS, sections
 
 pytestmark = pytest.mark.needs("plotly")
@@ -156,3 +159,30 @@ def test_cards_for_notebooks() -> None:
     assert tree.count("<details") == tree.count("</details>") > 0
     assert "x1" in tree
     assert "no evaluations yet" in Optimizer([(0.0, 1.0)])._repr_html_()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Study(tmp_path / "s.db", [(0.0, 1.0)] * 3, method="random") as study:
+        study.optimize(lambda x: float(x[0]), 10)
+    assert main(["report", str(tmp_path / "s.db")]) == 0
+    assert "s.html" in capsys.readouterr().out
+    assert (tmp_path / "s.html").stat().st_size < 8_000_000
+    for wrong in (["-o", str(tmp_path / "s.db")], ["-o", str(tmp_path / "no" / "r.html")]):
+        assert main(["report", str(tmp_path / "s.db"), *wrong]) == 2
+    assert main(["report", str(tmp_path / "no.db")]) == 2
+    with Study(tmp_path / "s.db", readonly=True) as study:
+        assert study.evaluated == 10
+
+
+def test_the_command_that_is_shown_repeats_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = str(tmp_path / "s.db")
+    words = "run Levy10_30 --method mcts-vs-rs --budget 8 --seed 5 --shift --problem-seed 3 --set k=5 --quiet --study"
+    assert main([*words.split(), where]) == 0
+    with Study(where, readonly=True) as study:
+        command = how_to_repeat(Run.of(study))
+        expected = [trial.value for trial in study.trials]
+    again = shlex.split(command.replace("again.db", str(tmp_path / "again.db")))
+    assert main([*again[1:], "--quiet"]) == 0
+    with Study(tmp_path / "again.db", readonly=True) as study:
+        assert [trial.value for trial in study.trials] == expected
+    capsys.readouterr()

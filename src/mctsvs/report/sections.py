@@ -21,6 +21,7 @@ from mctsvs.report.repeat import how_to_repeat
 
 SHOWN = 12  # variables in a table
 SLICES = 6
+THINKING = "This is being worked out, and will be here in a moment."
 Figures = list[Figure]
 
 
@@ -138,7 +139,8 @@ def convergence(view: View) -> Section:
 def importance(view: View) -> Section:
     run = view.run
     if not run.importance:
-        return Section("importance", "Importance", paragraph("Nothing can be told about single variables yet."))
+        why = THINKING if run.about.get("thinking") else "Nothing can be told about single variables yet."
+        return Section("importance", "Importance", paragraph(why))
     shown = variables.importance(run, surface=view.surface)
     if shown.matter:
         which = "variable matters" if shown.matter == 1 else "variables matter"
@@ -155,7 +157,7 @@ def importance(view: View) -> Section:
 def tree(view: View) -> Section:
     nodes = variables.tree(view.run)
     if nodes is None:
-        why = "This method keeps no tree, or has not begun one."
+        why = THINKING if view.run.about.get("thinking") else "This method keeps no tree, or has not begun one."
         return Section("tree", "Tree of variables", paragraph(why))
     said = "Each block is a group of variables, split into those that look more important, on the left, and the rest."
     how = "The stronger its colour, the higher its value; hover for names, visits and value, click to look closer."
@@ -186,12 +188,14 @@ def selection(view: View) -> Section:
     return Section("selection", "Variables moved", paragraph(said, rest), [over_time.selection(shown)])
 
 
-NO_MODEL = "There is no model yet: it takes eight evaluations with values that differ."
+def _no_model(view: View) -> str:
+    thinking = view.run.about.get("thinking")
+    return THINKING if thinking else "There is no model yet: it takes eight evaluations with values that differ."
 
 
 def slices(view: View) -> Section:
     if not view.modelled:
-        return Section("slices", "Slices of the model", paragraph(NO_MODEL))
+        return Section("slices", "Slices of the model", paragraph(_no_model(view)))
     said = "What a model of the evaluations expects when one variable of the best point changes and all others stay."
     how = "The band is two deviations, the dotted line the best point; dots are evaluations nearby."
     drawn = [of_variables.cut(cut) for cut in view.surface.slices()[:SLICES]]
@@ -201,7 +205,7 @@ def slices(view: View) -> Section:
 def contour(view: View) -> Section:
     names = view.surface.names
     if not view.modelled or len(names) < 2:
-        return Section("contour", "Contours of the model", paragraph(NO_MODEL))
+        return Section("contour", "Contours of the model", paragraph(_no_model(view)))
     pairs = list(itertools.combinations(names[:3], 2))
     drawn = [of_variables.contour(view.surface.contour(*pair), minimise=view.run.sign < 0) for pair in pairs]
     said = "The same model over pairs of the most important variables: the stronger the colour, the better."

@@ -12,7 +12,7 @@ from mctsvs.study.journal import Journal
 
 @dataclass(frozen=True)
 class Glance:
-    """What is in a study; the best value looks at values alone, not at constraints."""
+    """What is in a study; the best value is left out where there are constraints, which it may break."""
 
     method: str
     direction: str
@@ -32,6 +32,7 @@ def glance(path: Path) -> Glance:
         query = f"SELECT count(*), count(value), {best}(value) FROM journal WHERE kind IN ('tell', 'import')"
         with clear_errors(path):
             count, succeeded, value = journal.connection.execute(query).fetchone()
+        value = None if journal.count("details") else value
         return Glance(identity["method"], identity["direction"], count, count - succeeded, value)
     finally:
         journal.close()

@@ -48,19 +48,21 @@ class LiveStudy:
         self._lock, self._thinker = threading.Lock(), threading.Thread()
         self._next_thought, self._thought_of = 0.0, -1
 
-    def page(self, news: str, plotly: str) -> str:
-        """The whole page, as it is now."""
+    def page(self, news: str, plotly: str, home: str = "") -> str:
+        """The whole page, as it is now; thinking waits until it has been delivered."""
         with self._lock:
             self._update()
             drawn = {name: one for part in self.parts for name, one in figures_of("", part).items()}
             body = navigation("", self.parts) + "".join(section_html("", part) for part in self.parts)
             live = Live(plotly, news, self.version, self._state())
-            return page(self.path.stem, subtitle(self._run()), body, drawn, live)
+            back = f'; <a href="{home}">all studies</a>' if home else ""
+            return page(self.path.stem, subtitle(self._run()) + back, body, drawn, live)
 
     def news(self, have: str) -> str:
         """As JSON: the sections that differ from the version that the page has."""
         with self._lock:
             self._update()
+            self._think()
             before, now = self._marks.get(have, {}), self._marks[self.version]
             changed = {
                 part.name: {"text": part.text, "figures": figures_of("", part)}
@@ -72,7 +74,6 @@ class LiveStudy:
 
     def _update(self) -> None:
         self.followed.look()
-        self._think()
         assert self.followed.journal is not None
         state = (self.followed.journal.length, self.thought)
         if state == self._shown:
@@ -89,6 +90,8 @@ class LiveStudy:
         assert contents is not None
         about = {name: contents.identity[name] for name in ("method", "seed", "options")}
         about |= {"path": self.path, "notes": self._notes()}
+        if self.thought == 0:
+            about["thinking"] = True
         if self.followed.budget is not None:
             about["budget"] = self.followed.budget
         direction = str(contents.identity["direction"])

@@ -145,7 +145,7 @@ def _page(shelf: Shelf, name: str) -> str:
     found = shelf.study(name)
     try:
         if found is not None:
-            return found.page(f"/study/{quote(name, safe='')}/news", "/plotly.js")
+            return found.page(f"/study/{quote(name, safe='')}/news", "/plotly.js", home="" if shelf.alone else "/")
         why = "The study is not there any longer."
     except StudyError as error:
         why = str(error)
@@ -162,10 +162,11 @@ def _listing(shelf: Shelf) -> str:
         link = f'<a href="/study/{quote(name, safe="")}">{escape(name)}</a>'
         try:
             seen = glance(path)
-            best = "none yet" if seen.best is None else number(seen.best)
+            best = "" if seen.best is None else number(seen.best)
             cells = [escape(seen.method), seen.direction, f"{seen.evaluations:,}", f"{seen.failed:,}", best]
         except StudyError as error:
-            cells = [escape(str(error)), "", "", "", ""]
+            cells = []
+            link = f"{escape(name)}</td><td colspan='5'>{escape(str(error))}"
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (link, *cells))}</tr>")
     head = "".join(
         f"<th>{word}</th>" for word in ("study", "method", "direction", "evaluations", "failed", "best value")
