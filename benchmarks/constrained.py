@@ -5,7 +5,7 @@
 
 `coco`: all functions of COCO's bbob-constrained, mean rank of the best feasible value after 100, 200 and 400
 evaluations; runs without a feasible point share the last rank. Nobody is given COCO's feasible initial solution.
-`mopta`: MOPTA08, 124 variables and 68 constraints. Methods are our own by name, Optuna's TPE with constraints, and
+`mopta`: MOPTA08c, 124 variables and 68 constraints. Methods are our own by name, Optuna's TPE with constraints, and
 pycma's augmented Lagrangian. Finished runs are stored in --results and never repeated. One thread a process.
 """
 
@@ -59,8 +59,8 @@ class Run:
         if len(self.trace) == self.budget:
             raise Spent
         x = self.low + np.clip(u, 0.0, 1.0) * self.width
-        value = self.problem.mass(x) if hasattr(self.problem, "mass") else self.problem(x)
-        constraints = self.problem.constraints(x)
+        value, named = self.problem(x)
+        constraints = np.array(list(named.values()))
         feasible = bool((constraints <= 0.0).all())
         best = self.trace[-1] if self.trace else np.inf
         self.trace.append(min(best, float(value)) if feasible else best)
@@ -171,7 +171,7 @@ def run_coco(arguments: argparse.Namespace) -> None:
 
 def run_mopta(arguments: argparse.Namespace) -> None:
     points = [n for n in (200, 300, 500, 1000) if n <= arguments.budget]
-    jobs = [("MOPTA08", method, seed) for method in arguments.methods for seed in range(arguments.seeds)]
+    jobs = [("MOPTA08c", method, seed) for method in arguments.methods for seed in range(arguments.seeds)]
     found: dict[str, list[tuple[Array, float]]] = {}
     for (_, method, _), trace, cpu in traces(jobs, arguments):
         found.setdefault(method, []).append((trace, cpu))

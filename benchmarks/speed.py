@@ -98,7 +98,7 @@ def levy_data(n: int, d: int, rng: np.random.Generator) -> tuple[Callable[[Array
     low, high = problem.bounds.T
 
     def levy(z: Array) -> float:
-        return problem(low + (high - low) * z)
+        return float(problem(low + (high - low) * z))
 
     for z in quasi_random(n, d, rng):
         history.add(z, levy(z))

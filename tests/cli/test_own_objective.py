@@ -79,6 +79,38 @@ def test_a_function_and_the_same_as_a_program(folder: Path) -> None:
     assert not (folder / "pwned").exists()
 
 
+def test_measured_constraints_of_a_function_and_of_a_program(folder: Path) -> None:
+    (folder / "limits.py").write_text(
+        "import sys\n"
+        "def f(p):\n    return p['a'] + p['b'], {'g': 4.0 - p['b'], 'h': 0.5 - p['a']}\n"
+        "if __name__ == '__main__':\n"
+        "    value, limits = f({'a': float(sys.argv[1]), 'b': int(sys.argv[2])})\n"
+        "    print('value', value)\n    print('g:', limits['g'], 'h:', limits['h'])\n"
+    )
+    shared = ["--space", "space.toml", "--budget", "25", "--json", "r.json"]
+    command = [
+        "--command",
+        f"{sys.executable} limits.py {{a}} {{b}} {{kind}}",
+        "--constraint",
+        "g",
+        "--constraint",
+        "h",
+    ]
+    found = []
+    for what in (["limits.py:f"], command, [*command, "--study", "s.db"]):
+        result = mctsvs_run(folder, *what, *(shared[:4] if "--study" in what else shared))
+        assert result.returncode == 0, result.stderr
+        found.append(next(line for line in result.stdout.splitlines() if line.startswith("best value")).split()[2])
+    assert found[0] == found[1] == found[2].rstrip(",")
+    assert 4.5 <= float(found[0]) < 5.5
+    refused = mctsvs_run(folder, "limits.py:f", "--space", "space.toml", "--constraint", "g")
+    assert "--constraint goes with --command" in refused.stderr
+    (folder / "never.py").write_text("def f(p):\n    return p['a'], {'g': 1.0 + p['a']}\n")
+    never = mctsvs_run(folder, "never.py:f", "--space", "space.toml", "--budget", "5")
+    assert never.returncode == 1
+    assert "none: no evaluation was feasible" in never.stdout
+
+
 def test_a_group_is_a_vector_and_direction_can_be_given(folder: Path) -> None:
     result = mctsvs_run(
         folder,

@@ -232,3 +232,23 @@ def test_bad_arguments_are_one_sentence_and_a_sampler_can_be_pickled() -> None:
     study = optuna.create_study(sampler=pickle.loads(pickle.dumps(MCTSVSSampler(seed=0))))
     study.optimize(sparse, n_trials=3)
     assert len(study.trials) == 3
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "scbo", "mcts-vs-rs"])
+def test_constraints_are_passed_on(method: str) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(6)]
+        trial.set_user_attr("c", (3.0 - sum(x), x[0] - 0.9))
+        return float(sum(x))
+
+    sampler = MCTSVSSampler(method=method, seed=0, constraints_func=lambda trial: trial.user_attrs["c"])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=40)
+    assert all(len(trial.system_attrs["constraints"]) == 2 for trial in study.trials)
+    feasible = [t.value for t in study.trials if max(t.user_attrs["c"]) <= 0.0 and t.value is not None]
+    assert min(feasible) < (3.6 if method == "mcts-vs-rs" else 3.1)
+    follower = sampler._follower
+    assert follower is not None
+    history = follower.engine.history  # type: ignore[attr-defined]
+    told = np.array([t.user_attrs["c"] for t in study.trials[: len(history)]])
+    assert np.array_equal(history.constraints, told)

@@ -18,6 +18,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.problems import make, resolve
 from mctsvs.problems.coco import GROUPS, SUITES, CocoProblem, name_of
 from mctsvs.space import Float, Integer
+from mctsvs.trial import split
 
 if not os.environ.get("CI"):
     pytest.importorskip("cocoex")
@@ -47,7 +48,7 @@ def test_every_function_of_a_suite_is_there(suite: str) -> None:
         assert problem.instance.made.id_triple == (number, known.dimensions[2], 3)
         assert problem.bounds.shape == (known.dimensions[2], 2)
         assert problem.direction == "minimize"
-        assert np.isfinite(problem(problem.bounds.mean(axis=1)))
+        assert np.isfinite(split(problem(problem.bounds.mean(axis=1)))[0])
 
 
 @pytest.mark.parametrize(
@@ -166,6 +167,9 @@ def test_constraints() -> None:
     assert (problem.constraints(np.zeros(20)) > 0).any()
     with pytest.raises(InputError, match="takes a vector of 20 numbers"):
         problem.constraints(np.zeros(3))
+    value, measured = problem(feasible)
+    assert isinstance(value, float)
+    assert list(measured.values()) == problem.constraints(feasible).tolist()
     free = coco("bbob_f1_20")
     assert free.n_constraints == len(free.constraints(np.zeros(20))) == 0
 

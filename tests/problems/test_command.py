@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mctsvs import InputError
 from mctsvs.problems import command
-from mctsvs.problems.command import Command, last_number
+from mctsvs.problems.command import Command, last_number, named_numbers
 from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.problems.space_file import SpaceFile, parse_space
 
@@ -281,3 +281,26 @@ def test_a_program_that_ends_while_its_output_stays_open_is_stopped_in_time() ->
     with pytest.raises(EvaluationFailed, match=r"stopped after 0\.5 seconds"):
         python(code, timeout=0.5)(np.array([0.5, 0]))
     assert time.monotonic() - started < 10
+
+
+def test_constraints_are_the_last_numbers_after_their_names() -> None:
+    output = "stress: 3\nstress = -0.25 MPa\nmass=1e3\nother stress2 7\nvalue 12.5\nmass nan\nbad stressed 9\n12.75\n"
+    found, rest = named_numbers(output, ["stress", "mass", "stress2", "never"])
+    assert str(found) == "{'stress': -0.25, 'mass': nan, 'stress2': 7.0, 'never': nan}"
+    assert last_number(rest) == 12.75
+
+
+def test_a_program_prints_its_constraints() -> None:
+    def made(code: str) -> Command:
+        return Command.parse(f"{sys.executable} -c '{code}' {{a}} {{b}}", AB, 60, ["g", "h"])
+
+    x = np.array([0.5, 0])
+    value, constraints = made('print(4.5); print("g -1"); print("h 0.5")')(x)
+    assert (value, constraints) == (4.5, {"g": -1.0, "h": 0.5})
+    value, constraints = made('print("g", 2)')(x)
+    assert value is None
+    assert str(constraints) == "{'g': 2.0, 'h': nan}"
+    with pytest.raises(EvaluationFailed, match="printed no number"):
+        made('print("nothing")')(x)
+    with pytest.raises(InputError, match="needs a name"):
+        Command.parse("echo {a} {b}", AB, None, [" "])

@@ -158,6 +158,15 @@ def test_mopta_feasible_design_is_as_light_as_published(need: Need) -> None:
     assert problem(FEASIBLE) == -problem.mass(FEASIBLE)
 
 
+def test_mopta_with_measured_constraints(need: Need) -> None:
+    need("mopta08")
+    problem, penalised = make("MOPTA08c"), make("MOPTA08")
+    assert isinstance(penalised, MoptaProblem)
+    value, constraints = problem(FEASIBLE)
+    assert (problem.direction, value) == ("minimize", penalised.mass(FEASIBLE))
+    assert list(constraints.values()) == penalised.constraints(FEASIBLE).tolist()
+
+
 def test_mopta_penalty(need: Need) -> None:
     need("mopta08")
     problem = make("MOPTA08")

@@ -199,8 +199,14 @@ def _report(record: Record, ended: Ended | None) -> int:
         return 1 if nothing else 2 * ended.failing
     if nothing:
         first = f"; the first said: {record.failures[0]['message']}" if record.failures else ""
-        print(printable(f"mctsvs: all {budget} evaluations failed{first}"), file=sys.stderr)
+        what = "failed" if len(record.failures) == budget else "failed or violated a constraint"
+        print(printable(f"mctsvs: all {budget} evaluations {what}{first}"), file=sys.stderr)
     return int(nothing)
+
+
+def _none(record: Record) -> str:
+    failed = len(record.failures) == len(record.trace)
+    return "none: all evaluations failed" if failed else "none: no evaluation was feasible"
 
 
 def summarise(problem: problems.Problem, record: Record) -> None:
@@ -211,7 +217,7 @@ def summarise(problem: problems.Problem, record: Record) -> None:
     rows = [
         ("problem", f"{problem.name}, {problem.dimension} variables, {problem.direction}"),
         ("method", f"{record.setting.method}, seed {record.setting.seed}"),
-        ("best value", "none: all evaluations failed" if math.isnan(record.best) else best),
+        ("best value", _none(record) if math.isnan(record.best) else best),
         ("evaluations", f"{done}{failed}"),
         ("thinking", f"{seconds:.1f} s, {1e3 * seconds / max(done, 1):.1f} ms each"),
     ]

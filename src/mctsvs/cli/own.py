@@ -23,6 +23,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="COMMAND",
         help="a program of your own in place of PROBLEM, such as './simulate --a {a}'; the last number printed counts",
     )
+    group.add_argument(
+        "--constraint",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --command: a measured constraint, the number printed after NAME; it holds where that is at most 0",
+    )
     group.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
     group.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
 
@@ -36,6 +43,8 @@ def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> probl
         )
     if target is not None and arguments.program is not None:
         raise InputError(f"give either {target!r} or --command, not both")
+    if target is not None and arguments.constraint:
+        raise InputError("--constraint goes with --command: a function returns (value, {'stress': 0.3})")
     own = target is None or plugins.is_spec(target)
     for name in ("space", "direction"):
         if not own and getattr(arguments, name) is not None:
@@ -47,7 +56,7 @@ def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> probl
         if arguments.space is None:
             raise InputError("a program of your own needs --space FILE, a TOML file that declares its variables")
         file = read_space(arguments.space)
-        command = Command.parse(arguments.program, file, arguments.timeout)
+        command = Command.parse(arguments.program, file, arguments.timeout, arguments.constraint)
         return own_problem(arguments.program, command, file, arguments.direction)
     if own and arguments.timeout is not None and arguments.study is None:
         raise InputError("--timeout goes with --command or --study FILE: a function runs until it returns")

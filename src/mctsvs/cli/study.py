@@ -114,7 +114,7 @@ class Objective:
     space: Space
     seed: int
 
-    def __call__(self, argument: Any) -> float:
+    def __call__(self, argument: Any) -> Any:
         x = self.space.vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
         digest = hashlib.blake2b(x.tobytes(), digest_size=8).digest()
         return self.problem.evaluate(x, np.random.default_rng([self.seed, 1, int.from_bytes(digest, "little")]))
@@ -275,6 +275,7 @@ def summarise(study: Study, problem: problems.Problem | None) -> dict[str, float
     best = "none yet"
     if study.has_best:
         best = f"{study.best.value:.6g}, trial {study.best.number}{summary.optimum(problem)}"
+        best += "" if study.best.feasible else "   (not feasible: the least violation so far)"
     rows = [
         ("study", str(study.path)),
         ("problem", f"{problem.name + ', ' if problem else ''}{len(study.space)} variables, {study.direction}"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from mctsvs.common import Array, Indices, InputError, check_seed
 from mctsvs.distinct import KnownPoints
 from mctsvs.engine import Engine, Observation, Pending, Proposal
 from mctsvs.history import ELSEWHERE
+from mctsvs.merit import Merit
 from mctsvs.space import Region, Space
 
 try:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 VARIABLES = "mctsvs:variables"  # system attribute: names of the parameters moved
 FIXED = "fixed_params"  # Optuna's, of trials enqueued by the user
+CONSTRAINTS = "constraints"  # Optuna's, of trials whose sampler has a `constraints_func`
 
 
 class _Follower:
@@ -60,6 +62,7 @@ class _Follower:
         self.finished = 0  # trials before this one are all known
         self.known: set[int] = set()  # and these after it
         self.tickets: dict[int, int] = {}  # of unfinished trials whose points this engine proposed
+        self.merit: Merit | None = None  # from the first trial on that has constraints
 
     def learn(self, trials: Sequence[FrozenTrial], sign: float) -> None:
         """Tell the engine what has finished since; trials that do not fit the space say nothing about it."""
@@ -73,10 +76,22 @@ class _Follower:
                 self.points.add(unit)
                 complete = trial.state == TrialState.COMPLETE and trial.value is not None
                 y = sign * float(trial.value or 0.0) if complete else np.nan
-                self.engine.absorb([Observation(unit, y if np.isfinite(y) else np.nan, self.moved(trial), ticket)])
+                self.engine.absorb([self.observation(trial, unit, y if np.isfinite(y) else np.nan, ticket)])
         while self.finished in self.known:
             self.known.remove(self.finished)
             self.finished += 1
+
+    def observation(self, trial: FrozenTrial, unit: Array, y: float, ticket: int) -> Observation:
+        """With the constraints, where there are any: y is then the merit, see `mctsvs.merit`."""
+        given = trial.system_attrs.get(CONSTRAINTS)
+        row = None if given is None else np.array(given, dtype=np.float64)
+        if row is not None and self.merit is None and len(row):
+            self.merit = Merit(len(row))
+        if self.merit is None:
+            return Observation(unit, y, self.moved(trial), ticket)
+        row = self.merit.unknown if row is None or len(row) != len(self.merit.unknown) else row
+        merit = self.merit.add(y, row)
+        return Observation(unit, merit, self.moved(trial), ticket, y, row)
 
     def pending(self, trials: Sequence[FrozenTrial]) -> Pending:
         """Those of the trials that have all of their parameters."""
@@ -129,6 +144,8 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
     method               a name from `mctsvs methods`; further keyword arguments are that method's options
     seed                 a whole number; None draws one. Workers on one storage need different ones, or None.
     independent_sampler  for parameters that not all trials have; default: Optuna's TPE
+    constraints_func     as Optuna's samplers take it: of a finished trial, the measured constraints, at most 0 where
+                         they hold. They are kept in the trial, so that every worker on the storage knows them
     """
 
     def __init__(
@@ -137,6 +154,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         method: str = methods.DEFAULT,
         seed: int | None = None,
         independent_sampler: BaseSampler | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         **options: Any,
     ) -> None:
         methods.make(method, np.array([0, 1]), np.random.default_rng(0), **options)  # says what is wrong with them
@@ -144,6 +162,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         self._rng = np.random.default_rng(check_seed(seed))
         independent_seed = int(self._rng.integers(2**32))
         self._independent = independent_sampler or optuna.samplers.TPESampler(seed=independent_seed)
+        self._constraints = constraints_func
         self._intersection = optuna.search_space.IntersectionSearchSpace()
         self._follower: _Follower | None = None
         self._home: int | None = os.getpid()  # None for a copy
@@ -219,4 +238,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         self._independent.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        if self._constraints is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            constraints = tuple(float(c) for c in self._constraints(trial))
+            study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, constraints)
         self._independent.after_trial(study, trial, state, values)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mctsvs.optimizer import Optimizer
 from mctsvs.problems import Problem
+from mctsvs.trial import split
 
 
 class Search(Protocol):
@@ -41,17 +42,16 @@ def optimizer(
     return Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, budget=budget, **chosen)
 
 
-def rounds(
-    search: Search, evaluate: Callable[[Any], float | None], count: int, clock: Clock | None = None
-) -> Iterator[Any]:
+def rounds(search: Search, evaluate: Callable[[Any], Any], count: int, clock: Clock | None = None) -> Iterator[Any]:
     """The trials, each once it has been asked for, evaluated and told."""
     clock = clock or Clock()
     for _ in range(count):
         with clock:
             (trial,) = search.ask()
-        value = evaluate(trial)
+        value, constraints = split(evaluate(trial))
+        tell: Any = search.tell  # a problem with constraints needs one that takes them
         with clock:
-            search.tell(trial, value)
+            tell(trial, value) if constraints is None else tell(trial, value, constraints=constraints)
         yield trial
 
 

@@ -231,7 +231,7 @@ def follow(
     series, moved = record.series, Moved()
     sign = 1.0 if problem.direction == "maximize" else -1.0
 
-    def evaluate(trial: Any) -> float | None:
+    def evaluate(trial: Any) -> Any:
         try:
             return problem.evaluate(trial.x, noise)
         except EvaluationFailed as failure:
@@ -243,6 +243,7 @@ def follow(
             moved.add(trial)
             value = float(trial.value)
             better = sign * value > sign * record.best or (math.isnan(record.best) and not math.isnan(value))
+            better = better and getattr(trial, "feasible", True)
             if better:
                 record.best, record.best_x = value, trial.x.tolist()
             series.values.append(value)

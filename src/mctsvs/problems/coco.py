@@ -85,8 +85,12 @@ class Instance:
     def __reduce__(self) -> tuple[Any, ...]:
         return Instance, (self.suite, self.function, self.dimension, self.number, self.skip)
 
-    def __call__(self, x: Array) -> float:
-        return float(self.made(x))
+    def __call__(self, x: Array) -> Any:
+        """The value, and the constraints where there are any: c1, c2, ..."""
+        value = float(self.made(x))
+        if not self.made.number_of_constraints:
+            return value
+        return value, {f"c{k}": float(c) for k, c in enumerate(self.made.constraint(x), 1)}
 
     @property
     def optimum(self) -> float | None:
@@ -100,9 +104,10 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class CocoProblem(Problem):
-    """A problem of a suite; some have whole variables, some have constraints.
+    """A problem of a suite; some have whole variables, some have constraints, which come with the value.
 
     >>> problem = make("bbob-constrained_f8_20")
+    >>> value, constraints = problem(x)
     >>> problem.n_constraints, (problem.constraints(x) <= 0).all()
     """
 

@@ -7,6 +7,10 @@ variable that does not exist at a point is left out, and with it an option such 
 
 The value is the last number on standard output. A number stands alone: `12s` and `1.2.3` are none. A non-zero
 exit status, a time-out, no number, or `nan` and `inf` as the last one are failed evaluations.
+
+A measured constraint is the last number that follows its name, as in `stress = -0.3` or `stress: 1e-2`; such numbers
+are not the value. One that is not printed, or is no finite number, is not known; the value may be missing beside one
+that is.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ import signal
 import string
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +53,12 @@ class Command:
     pieces: tuple[str, ...]
     file: SpaceFile
     timeout: float | None = None
+    constraints: tuple[str, ...] = ()  # names
 
     @classmethod
-    def parse(cls, template: str, file: SpaceFile, timeout: float | None = None) -> Command:
+    def parse(
+        cls, template: str, file: SpaceFile, timeout: float | None = None, constraints: Sequence[str] = ()
+    ) -> Command:
         """The command of that text, checked: the program is there, and names and variables belong together."""
         if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
             raise InputError(f"a time-out of {timeout!r} seconds is not possible: give a number larger than 0")
@@ -68,7 +75,10 @@ class Command:
             )
         if not pieces:
             raise InputError("the command is empty: write a program and its arguments, such as './simulate --a {a}'")
-        command = cls(pieces, file, timeout)
+        for name in constraints:
+            if not name.strip():
+                raise InputError("a constraint needs a name, the word that the program prints before its number")
+        command = cls(pieces, file, timeout, tuple(dict.fromkeys(constraints)))
         command._check()
         return command
 
@@ -136,11 +146,20 @@ class Command:
         """A group's variables exist together."""
         return self.file.groups.get(name, (name,))[0] not in params
 
-    def __call__(self, x: Array) -> float:
+    def __call__(self, x: Array) -> Any:
         try:
-            return last_number(_output(self.arguments(x), self.timeout))
+            output = _output(self.arguments(x), self.timeout)
         except OSError as error:
             raise EvaluationFailed(f"cannot run {self.pieces[0]!r}: {error.strerror}") from error
+        if not self.constraints:
+            return last_number(output)
+        found, rest = named_numbers(output, self.constraints)
+        try:
+            return last_number(rest), found
+        except EvaluationFailed:
+            if all(math.isnan(value) for value in found.values()):
+                raise
+            return None, found
 
 
 def shell_syntax(template: str) -> str:
@@ -281,6 +300,18 @@ def _status(code: int) -> str:
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f": {lines[-1][:LONGEST]}" if lines else ""
+
+
+def named_numbers(output: str, names: Sequence[str]) -> tuple[dict[str, float], str]:
+    """The last number after each name, NaN where there is none, and the output without all of them."""
+    found = dict.fromkeys(names, math.nan)
+    for name in sorted(names, key=len, reverse=True):
+        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}[ \t]*[:=]?[ \t]*({NUMBER.pattern})", re.IGNORECASE)
+        for match in pattern.finditer(output):
+            value = float(match[1])
+            found[name] = value if math.isfinite(value) else math.nan
+        output = pattern.sub("", output)
+    return found, output
 
 
 def last_number(output: str) -> float:

@@ -18,7 +18,7 @@ from mctsvs.problems.failure import EvaluationFailed
 from mctsvs.problems.problem import Family, Problem, Variation
 from mctsvs.problems.space_file import SpaceFile
 from mctsvs.space import Variable
-from mctsvs.trial import as_value
+from mctsvs.trial import as_constraints, as_value, split
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +50,27 @@ def own_problem(name: str, objective: Any, file: SpaceFile, direction: str | Non
 class PythonFunction:
     """The function of that name in a file or module, imported when first used in a process.
 
-    It is called with what `SpaceFile.argument` says. An exception, or a value that is no finite number, is a
-    failed evaluation.
+    It is called with what `SpaceFile.argument` says, and may return measured constraints beside the value. An
+    exception, or a value that is no finite number without constraints beside it, is a failed evaluation.
     """
 
     spec: str  # path/to/file.py:function, from any folder, or package.module:function
     file: SpaceFile
 
-    def __call__(self, x: Array) -> float:
+    def __call__(self, x: Array) -> Any:
         function = _function(self.spec)
         try:
             given = function(self.file.argument(x))
         except (Exception, SystemExit) as error:
             raise EvaluationFailed(plugins.said(error)) from error
+        value, constraints = split(given)
         try:
-            value = as_value(given)
+            value = as_value(value)
+            constraints = as_constraints(constraints)
         except InputError:
-            value = np.nan
+            value, constraints = np.nan, None
+        if constraints is not None:
+            return None if np.isnan(value) else value, constraints
         if np.isnan(value):
             name = self.spec.rpartition(":")[2]
             raise EvaluationFailed(f"{name} returned {given!r:.60}, which is no finite number")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.common import Array, Indices, InputError
+from mctsvs.trial import split
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Problem:
     """One line."""
     bounds: Array
     """Shape (D, 2): lowest and highest value of each variable."""
-    function: Callable[[Array], float]
+    function: Callable[[Array], Any]
     direction: Literal["maximize", "minimize"] = "maximize"
     optimum: float | None = None
     """The best known noise-free value."""
@@ -60,16 +61,21 @@ class Problem:
         """What `mctsvs.Space.of` accepts: the bounds, unless a subclass has another kind of variables."""
         return self.bounds
 
-    def __call__(self, x: npt.ArrayLike) -> float:
-        """The value at `x`, shape (D,), with noise from the problem's own generator if it is noisy."""
+    def __call__(self, x: npt.ArrayLike) -> Any:
+        """The value at `x`, shape (D,), with noise from the problem's own generator if it is noisy; see `evaluate`."""
         return self.evaluate(x)
 
-    def evaluate(self, x: npt.ArrayLike, rng: np.random.Generator | None = None) -> float:
-        """The value at `x`, shape (D,), with noise from `rng` if the problem is noisy."""
-        value = float(self.function(self._point(x)))
-        if self.noise == 0:
-            return value
-        return value + self.noise * float((rng or self.generator).standard_normal())
+    def evaluate(self, x: npt.ArrayLike, rng: np.random.Generator | None = None) -> Any:
+        """The value at `x`, shape (D,), with noise from `rng` if the problem is noisy.
+
+        A problem with measured constraints gives a value, None where it is missing, and a dict of them.
+        """
+        value, constraints = split(self.function(self._point(x)))
+        if value is not None:
+            value = float(value)
+            if self.noise > 0:
+                value += self.noise * float((rng or self.generator).standard_normal())
+        return value if constraints is None else (value, constraints)
 
     def cost(self, x: npt.ArrayLike) -> float | None:
         """Seconds that the evaluation at `x`, shape (D,), would take where it is not looked up; None: unknown."""
