@@ -33,12 +33,16 @@ class Tables:
 
     def decode(self, index: Array) -> Array:
         """The values, in the place of their indices."""
+        if not len(self.at):  # the common case
+            return index
         chosen = index.take(self.at, axis=-1).astype(np.intp)
         index[..., self.at] = self.values[np.arange(len(self.at)), chosen]
         return index
 
     def encode(self, x: Array) -> Array:
         """The indices of the nearest values."""
+        if not len(self.at):
+            return x
         x[..., self.at] = np.abs(x.take(self.at, axis=-1)[..., None] - self.values).argmin(axis=-1)
         return x
 
