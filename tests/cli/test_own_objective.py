@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -232,3 +233,49 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder: Path, arguments: list
     assert result.returncode == 2
     assert words in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+CONDITIONAL = """
+kind = { choices = ["a", "b"], default = "b" }
+n = { values = [16, 32, 64], default = 32 }
+flag = { type = "boolean" }
+seed = { value = 3 }
+slope = { low = 0.0, high = 1.0, when = { kind = ["b"], flag = true } }
+"""
+CONDITIONAL_FUNCTION = """
+def f(p):
+    assert p["seed"] == 3
+    assert ("slope" in p) == (p["kind"] == "b" and p["flag"])
+    return p["n"] / 16 + p.get("slope", 0.5)
+"""
+CONDITIONAL_PROGRAM = """
+import sys
+given = dict(word.split("=") for word in sys.argv[1:])
+assert ("slope" in given) == (given["kind"] == "b" and given["flag"] == "true")
+print(float(given["n"]) / 16 + float(given.get("slope", 0.5)))
+"""
+
+
+def test_conditions_defaults_and_every_kind(folder: Path) -> None:
+    (folder / "space.toml").write_text(CONDITIONAL)
+    (folder / "mine.py").write_text(CONDITIONAL_FUNCTION)
+    (folder / "simulate.py").write_text(CONDITIONAL_PROGRAM)
+    shared = ["--space", "space.toml", "--budget", "15", "--seed", "1"]
+    program = f"{sys.executable} simulate.py kind={{kind}} n={{n}} flag={{flag}} seed={{seed}} slope={{slope}}"
+    results = [
+        mctsvs_run(folder, "mine.py:f", *shared, "--json", "0.json"),
+        mctsvs_run(folder, *shared, "--command", program, "--json", "1.json"),
+        mctsvs_run(folder, "mine.py:f", *shared, "--study", "run.db"),
+    ]
+    assert [result.returncode for result in results] == [0, 0, 0], [result.stderr for result in results]
+    one, two = (json.loads((folder / f"{i}.json").read_text()) for i in range(2))
+    assert one["values"] == two["values"]
+    assert not one["failures"]
+    assert one["values"][0] == 2.5  # the defaults
+    words = [sys.executable, "-m", "mctsvs"]
+    shown = subprocess.run([*words, "show", "run.db"], capture_output=True, text=True, cwd=folder)
+    assert "seed=3" in shown.stdout, shown.stderr
+    subprocess.run([*words, "export", "run.db", "table.csv"], check=True, capture_output=True, cwd=folder)
+    rows = list(csv.DictReader((folder / "table.csv").read_text().splitlines()))
+    assert [float(row["value"]) for row in rows] == one["values"]
+    assert all((row["slope"] == "") == (row["kind"] == "a" or row["flag"] == "False") for row in rows)

@@ -55,7 +55,7 @@ class Conditions:
 
     @property
     def parents(self) -> Indices:
-        return np.unique([gate.parent for gate in self.gates])
+        return np.array(sorted({gate.parent for gate in self.gates}), dtype=np.intp)
 
     def active(self, x: Array) -> Mask:
         """(..., n) which variables there are at x (..., V)."""
