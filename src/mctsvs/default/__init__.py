@@ -1,24 +1,28 @@
 """The default method: find the variables that matter by tests that are steps, then optimise those alone.
 
-A run goes through phases (`phases.py`), each of which can only lead to a later one:
+A run goes through phases (`phases.py`):
 
     Design          the centre and a few points spread over the cube; the best of them becomes the incumbent
       |
-    Nudge           a point right beside the incumbent --------------- another value: noise .
-      |                                                                                 |
-    Probe           fresh groups of variables are changed: how many matter? -- too many +
-      |                                                                                 |
-    Tests           groups, until every variable is found or rejected ------- no end ---+
-      |             now and then a step in the variables not rejected, or found         |
-    Audit           all rejected variables at once ------------- they act after all ----+
-      |                                                                                 |
-    OptimiseFound   Bayesian optimisation of the found variables                  OptimiseAll   of all variables
+    Nudge           a point right beside the incumbent ---------------- another value: noise .
+      |                                                                                  |
+    Probe           a few steps in all variables; then fresh groups of variables are     |
+      |             changed: how many matter? -------------------------------- too many -+
+      |                                                                                  |
+    Tests           groups, until every variable is found or rejected ---------- no end -+
+      |  ^          now and then a step in the variables not rejected, or found          |
+      v  |                                                                               |
+    Audit           all rejected variables at once: if they act after all, back, to      |
+      |             search between the audit's own two points ---------------- too often +
+      |                                                                                  |
+    OptimiseFound   Bayesian optimisation of the found variables                   OptimiseAll   of all variables
 
 Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so that
 a change of phase loses nothing.
 
-Read phases.py, then engine.py (what a run knows, and how each question is made), sparsity.py and evidence.py (how many
-variables matter, and which), found.py and all_variables.py (optimising them, both with turns.py). What can be
+Read phases.py, then engine.py (what a run knows), questions.py and testing.py (what is asked about variables, and what
+the answers say), sparsity.py and evidence.py (how many variables matter, and which), corners.py and bisection.py (two
+ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py). What can be
 switched off is in ablation.py, the numbers and where they were measured in constants.py.
 """
 
