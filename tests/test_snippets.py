@@ -209,7 +209,7 @@ COMMANDS = list({command.words: command for page in PAGES for command in command
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.words[0] != "reproduce"], ids=lambda c: c.label)
 def test_command(command: Command, tmp_path: Path) -> None:
     kind, *words = command.words
-    if command.not_run or "..." in command.label:
+    if command.not_run or "..." in command.label or kind == "watch":  # which serves until Ctrl-C
         parser().parse_args([kind, *words])
         pytest.skip(f"read, not run: {command.not_run or 'shown in part'}")
     prepare(command.page, tmp_path)
