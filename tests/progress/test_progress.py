@@ -182,3 +182,17 @@ def test_showing_changes_no_point() -> None:
             opt.tell(trial, f(trial.x))
             follower.told(trial)
     assert np.array_equal([t.x for t in plain.trials], [t.x for t in opt.trials])
+
+
+def test_says_when_the_best_point_is_not_feasible() -> None:
+    stream = io.StringIO()
+    with Follower(views.Lines(stream)) as follower:
+        opt = mctsvs.Optimizer([(0, 1)] * 5, seed=1, method="random")
+        follower.begin(opt, 4)
+        for limit in (1.0, 1.0, -1.0, -1.0):
+            (trial,) = opt.ask()
+            opt.tell(trial, 0.5, constraints={"limit": limit})
+            follower.told(trial)
+    lines = stream.getvalue().splitlines()
+    assert ["not feasible" in line for line in lines] == [False, True, True, False, False]
+    assert "violates constraints" in "\n".join(drawn(account(feasible=False), 100))

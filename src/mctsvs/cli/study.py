@@ -283,6 +283,9 @@ def summarise(study: Study, problem: problems.Problem | None) -> dict[str, float
         ("best value", best),
         ("evaluations", ", ".join(counts)),
     ]
+    if study.has_best and study.best.constraints:
+        measured = "  ".join(f"{name}={value:.6g}" for name, value in study.best.constraints.items())
+        rows.append(("constraints", f"{measured}   ({'all hold' if study.best.feasible else 'violated'}: at most 0)"))
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
     importance: dict[str, float] = {}

@@ -19,6 +19,7 @@ class Account:
     evaluated: int = 0
     failed: int = 0
     steps: list[tuple[int, float]] = field(default_factory=list)
+    feasible: bool = True  # whether the best point satisfies the measured constraints
     phase: str = ""  # in the method's words
     importance: dict[str, float] = field(default_factory=dict)  # most important first
     seconds: float = 0.0  # since this process took up the run
@@ -54,6 +55,7 @@ class Account:
         parts = [f"{self.evaluated}/{self.budget}"]
         parts += [f"{self.failed} failed"] * bool(self.failed)
         parts += ["no value yet" if math.isnan(self.best) else f"best {self.best:.6g}"]
+        parts += ["not feasible"] * (not self.feasible)
         parts += [self.phase] * bool(self.phase)
         if self.evaluated < self.budget and self.seconds_left is not None:
             parts.append(f"{clock(self.seconds_left)} left")

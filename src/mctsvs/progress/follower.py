@@ -106,6 +106,7 @@ class Follower:
             value = float(self._best.value or 0.0)
             LOG.info("evaluation %d: best value %.6g", account.evaluated, value)
             account.steps.append((account.evaluated, value))
+            account.feasible = self._best.feasible
 
     def _weigh(self, opt: Optimizer) -> None:
         """Importance: at once where the method keeps it, else when a model of all variables is cheap enough."""

@@ -60,7 +60,8 @@ def _best(account: Account) -> Text:
     if not account.steps:
         return Text("none yet")
     at, value = account.steps[-1]
-    return Text.assemble((f"{value:.6g}", "bold green"), f"  at evaluation {at}")
+    more = "" if account.feasible else ", violates constraints"
+    return Text.assemble((f"{value:.6g}", "bold green"), f"  at evaluation {at}{more}")
 
 
 def _body(account: Account, width: int) -> list[Table]:
