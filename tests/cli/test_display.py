@@ -79,7 +79,7 @@ def test_table_and_tree_keep_within_the_width(width: int) -> None:
 
 @pytest.mark.needs("shtab")
 def test_bash_completes_commands_options_and_names() -> None:
-    asked = ("mctsvs re", "mctsvs run --method mcts-vs-s", "mctsvs run --bud", "mctsvs run Hart")
+    asked = ("mctsvs res", "mctsvs run --method mcts-vs-s", "mctsvs run --bud", "mctsvs run Hart")
     ask = "".join(
         f"COMP_WORDS=({line}); COMP_CWORD={len(line.split()) - 1}; COMPREPLY=(); _shtab_mctsvs; "
         'echo "${COMPREPLY[@]}"\n'
@@ -88,7 +88,7 @@ def test_bash_completes_commands_options_and_names() -> None:
     made = script("bash", parser()) + "\n" + ask
     done = subprocess.run(["bash"], input=made, capture_output=True, text=True, check=True)
     answers = [set(line.split()) for line in done.stdout.splitlines()]
-    assert answers[0] == {"resume", "reproduce"}
+    assert answers[0] == {"resume"}
     assert answers[1] == {"mcts-vs-saas", "mcts-vs-saasbo"}
     assert answers[2] == {"--budget"}
     assert "Hartmann6_300" in answers[3]
