@@ -237,7 +237,7 @@ class EvidenceSearch(HistoryEngine):
         places: dict[str, Any] = {"lattice": lattice, "cut": self._room(moved)}
         view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, **places)
         candidate = found.propose(view, self.rng)
-        if epochs and candidate.promise < np.inf and found.exhausted(y, d, self.left):
+        if epochs and candidate.promise < np.inf and found.exhausted(y, len(found.variables), self.left):
             found.begin_epoch(len(history), d, self.rng)
             self.level = -np.inf  # the incumbent of a new epoch may be worse
             candidate = found.propose(view, self.rng)

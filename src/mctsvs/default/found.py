@@ -23,9 +23,10 @@ from mctsvs.gp.lattice import Lattice, maximise
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, nearest, spread_by_rank
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.priors import PRIORS
+from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs
 from mctsvs.gp.search import climb, pool, quasi_random
+from mctsvs.gp.tied import Tied
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.gp.values import standardise
 from mctsvs.space.cut import Cut
@@ -50,6 +51,16 @@ class View:
     def avoid(self) -> Array:
         return np.concatenate([self.waiting, self.failed])
 
+    @property
+    def variable(self) -> Indices | None:
+        """(d,) number of each coordinate's variable, where that is not its own."""
+        return None if self.lattice is None else self.lattice.variable
+
+    @property
+    def size(self) -> int:
+        """How many variables there are."""
+        return len(self.incumbent) if self.variable is None else int(self.variable.max()) + 1
+
 
 @dataclass
 class Surrogate:
@@ -65,9 +76,9 @@ class Surrogate:
     fitted: int = -1  # points at the last fit
     searched: int = -1  # points at the last fit from several starts
 
-    def posterior(self, X: Array, y: Array, incumbent: Array, level: float) -> tuple[Posterior, float]:
+    def posterior(self, X: Array, y: Array, view: View) -> tuple[Posterior, float]:
         """Of the data (n, d), (n,), or of the part that a model can take; and the incumbent's standardised level."""
-        n, d = X.shape
+        n, d, incumbent, level = len(X), view.size, view.incumbent, view.level
         if n > const.MOST_POINTS:
             good = np.argsort(-y, kind="stable")[: const.MOST_POINTS // 2]
             rows = nearest(X, incumbent, const.MOST_POINTS, keep=good)
@@ -75,12 +86,15 @@ class Surrogate:
         values = standardise(np.append(y, level), winsorise=False)
         values, best = values[:-1], float(values[-1])
         kernel = KERNELS["joint-additive" if self.additive and d <= const.MOST_ADDITIVE else "se"]
-        theta = self._fit(kernel, X, values, n)
+        prior = PRIORS["found"](kernel, d)
+        if view.variable is not None:
+            kernel = Tied(kernel, view.variable)
+        theta = self._fit(kernel, prior, X, values, n)
         return Posterior.of(kernel, theta, X, values, constant_mean=True), best
 
-    def _fit(self, kernel: Kernel, X: Array, values: Array, n: int) -> Array:
+    def _fit(self, kernel: Kernel, prior: Prior, X: Array, values: Array, n: int) -> Array:
         """The parameters, fitted again where that is due for n points."""
-        d, theta, prior = X.shape[1], self.theta, PRIORS["found"](kernel, X.shape[1])
+        d, theta = kernel.k if isinstance(kernel, Tied) else X.shape[1], self.theta
         search = theta is None or n - self.searched >= max(10, n // 5)
         if theta is not None and not search and n - self.fitted < max(1, n // 50):
             return theta
@@ -147,7 +161,7 @@ class FoundModel(Saved):
     def propose(self, view: View, rng: np.random.Generator) -> Candidate:
         if self.restart:
             return Candidate(self.restart.pop())
-        n, d = view.X.shape
+        n, d = len(view.X), view.size
         if n < 2:  # the first points of an epoch are still awaited
             return Candidate(rng.random(len(view.incumbent)))
         self.turn += 1
@@ -157,7 +171,7 @@ class FoundModel(Saved):
             if model is self.of_best:
                 rows = np.sort(np.argsort(-y, kind="stable")[: max(const.FEW * d, int(const.BEST_SHARE * n))])
                 X, y = X[rows], y[rows]
-            posterior, best = model.posterior(X, y, view.incumbent, view.level)
+            posterior, best = model.posterior(X, y, view)
             return self._search(_with_lies(posterior, view), best, view, rng)
 
         best = self.options.best and self.turn % 2 == 0 and n >= 2 * const.FEW * d

@@ -192,6 +192,12 @@ class Lattice:
         )
 
     @cached_property
+    def variable(self) -> Indices | None:
+        """(d,) the number of each coordinate's variable, where categories have several; else None."""
+        numbers: Indices = np.unique(self._first, return_inverse=True)[1]
+        return numbers if self.blocks else None
+
+    @cached_property
     def _last(self) -> int:
         return int(self.positions.shape[1]) - 1
 
