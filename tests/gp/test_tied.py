@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
 
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS
@@ -22,8 +21,9 @@ def test_gradient_of_the_likelihood(name: str) -> None:
     prior = PRIORS["found"](KERNELS[name], 4)
     likelihood = Likelihood(Tied(KERNELS[name], VARIABLE), X, Y, prior, constant_mean=True)
     theta = prior.start + 0.1
-    expected = approx_fprime(theta, lambda t: likelihood(t)[0], 1e-6)
-    np.testing.assert_allclose(likelihood(theta)[1], expected, rtol=1e-3, atol=1e-3)
+    steps = 1e-6 * np.eye(len(theta))
+    expected = [(likelihood(theta + step)[0] - likelihood(theta - step)[0]) / 2e-6 for step in steps]
+    np.testing.assert_allclose(likelihood(theta)[1], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_same_as_equal_lengthscales() -> None:
