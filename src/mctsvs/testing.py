@@ -254,6 +254,27 @@ def check_the_plan_may_change(method: str, options: Options, budget: int = BUDGE
         assert np.array_equal(drive(once, objective, 2), drive(again, objective, 2)), "a restored run plans otherwise"
 
 
+def check_measured_constraints(method: str, options: Options, budget: int = BUDGET) -> None:
+    """10. Constraints, values that are missing beside them, and a restore in between: feasible points are the best."""
+
+    def told(opt: Optimizer, n: int) -> Optimizer:
+        for _ in range(n):
+            (trial,) = opt.ask()
+            limits = {"a": float(trial.x[0]) - 3.0, "b": 1e3 * float(trial.x[2] + trial.x[5] - 2.0)}
+            if trial.number % 5 == 3:
+                del limits["b"]
+            opt.tell(trial, None if trial.number % 6 == 2 else objective(trial.x), constraints=limits)
+        return opt
+
+    half = budget // 2
+    whole = told(Optimizer(BOX, method=method, seed=4, **options), budget)
+    rest = told(Optimizer.restore(told(Optimizer(BOX, method=method, seed=4, **options), half).state()), budget - half)
+    assert np.array_equal([t.x for t in whole.trials], [t.x for t in rest.trials]), "restored, it asks for other points"
+    feasible = [t for t in whole.trials if t.feasible and not t.failed]
+    assert feasible, "no point was feasible, of which about half of the box is"
+    assert whole.best.value == min(t.value for t in feasible if t.value is not None), "a better feasible point is known"
+
+
 CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_same_seed_same_points,
     check_restore_continues,
@@ -264,6 +285,7 @@ CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_budget_is_exact,
     check_values_find_their_proposals,
     check_the_plan_may_change,
+    check_measured_constraints,
 )
 
 

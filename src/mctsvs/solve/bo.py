@@ -11,7 +11,9 @@ from mctsvs.common import Array, Indices
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp import lattice as on_lattice
 from mctsvs.gp.confined import confined, put_inside
+from mctsvs.gp.feasibility import Feasible, limits
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
+from mctsvs.gp.outputs import OutputModels, Outputs
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.propose import propose_greedily
@@ -119,14 +121,16 @@ class BayesianOptimisation(Saved):
 
     options_type: ClassVar[type[BOOptions]] = BOOptions
     batch = None
-    saved = ("coordinates", "model", "known")
+    saved = ("coordinates", "model", "known", "constraints")
     coordinates: Indices | None
     model: Model
+    constraints: OutputModels  # measured ones
     known: int  # points, when a model of a part of them was fitted last
 
     def __init__(self, options: BOOptions, *, best: Best | None = None, distinct: bool = False) -> None:
         self.options, self.best, self.distinct = options, best, distinct
         self.coordinates, self.model, self.known = None, Model(options.model()), 0
+        self.constraints = OutputModels()
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         if len(subspace.history) < 2:
@@ -136,17 +140,21 @@ class BayesianOptimisation(Saved):
             return plain.propose(n, subspace.X, subspace.y, o.candidates, rng, width=o.width)
         posterior = self._posterior(subspace)
         lie, best = float(posterior.y.min()), float(posterior.y.max())
+        needed = limits(self.constraints, subspace.X, subspace.history.constraints) if subspace.constrained else None
+        if needed is not None:
+            feasible = subspace.feasible[self._rows(subspace.values[1], subspace.dimension)]
+            best = float(posterior.y[feasible].max()) if feasible.any() else np.inf
         posterior = posterior.with_lies(subspace.avoid, lie)
         thompson = o.acquisition == "thompson"
         if o.acquisition_search == "candidates" and not thompson:
-            surface = self._surface(posterior, best, subspace, rng)
+            surface = self._surface(posterior, best, subspace, needed, rng)
             points = put_inside(quasi_random(o.candidates, subspace.dimension, rng), surface)
             value = surface(points)
             return points[np.argsort(-value, kind="stable")[:n]]
         good = subspace.X[subspace.history.best(CROSSED)]
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
-            surface = self._surface(posterior, best, subspace, rng)
+            surface = self._surface(posterior, best, subspace, needed, rng)
             beside = crossovers(o.crossovers, good, rng) if o.crossovers else None
             limits: dict[str, Any] = {"starts": o.starts, "iterations": o.climb}
             if subspace.lattice is None:
@@ -162,9 +170,9 @@ class BayesianOptimisation(Saved):
         """The model of this subset, of all points or of a part; another subset starts another one."""
         if self.coordinates is None or not np.array_equal(self.coordinates, subspace.coordinates):
             self.coordinates, self.model = subspace.coordinates, Model(self.options.model())
-        X, y = subspace.X, subspace.y
+            self.constraints = OutputModels()
+        X, y, noise = subspace.values
         rows = self._rows(y, subspace.dimension)
-        noise = subspace.history.noise
         if len(rows) == len(y):
             return self.model.update(X, y, noise)
         due = len(y) >= self.options.fit_growth * self.known  # other points than before may be in it
@@ -184,8 +192,16 @@ class BayesianOptimisation(Saved):
             order = np.append(order[: most // 2], order[others])
         return np.sort(order)
 
-    def _surface(self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator) -> SurfaceLike:
-        return confined(self._acquisition(posterior, best, subspace, rng), subspace.cut)
+    def _surface(
+        self, posterior: Posterior, best: float, subspace: Subspace, needed: Outputs | None, rng: np.random.Generator
+    ) -> SurfaceLike:
+        """The acquisition function where points may lie, and where measured constraints probably hold."""
+        if needed is None:
+            surface = self._acquisition(posterior, best, subspace, rng)
+        else:
+            hopeful = self._acquisition(posterior, best, subspace, rng) if best < np.inf else None
+            surface = Feasible(hopeful, needed)
+        return confined(surface, subspace.cut)
 
     def _acquisition(
         self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from mctsvs.common import Array, Indices
+from mctsvs.gp.feasibility import medians
 from mctsvs.gp.model import nearest
 from mctsvs.gp.outputs import OutputModels, Outputs, bend
 from mctsvs.gp.quasi_newton import minimise
@@ -120,7 +121,7 @@ class ConstrainedSearch(Saved):
         known = ~np.isnan(Y)
         if known[:, 0].any():
             Y[:, 0] -= np.median(Y[known[:, 0], 0])
-        Y = bend(Y, _medians(np.abs(Y)))
+        Y = bend(Y, medians(np.abs(Y)))
         top, bottom = np.where(known, Y, -np.inf).max(axis=0), np.where(known, Y, np.inf).min(axis=0)
         matters = known.any(axis=0) & (top >= -IDLE * (top - bottom))
         matters[0] = known[:, 0].any()
@@ -157,14 +158,6 @@ class ConstrainedSearch(Saved):
         moved = rng.random(d) < min(1.0, 5.0 / d)
         moved[rng.integers(d)] = True
         return np.where(moved, np.clip(point + 0.1 * self.region.length * rng.standard_normal(d), 0.0, 1.0), point)
-
-
-def _medians(Y: Array) -> Array:
-    """(k,) of the columns of positive values, NaN unknown; 1 where it is 0 or nothing is known."""
-    ranked = np.sort(Y, axis=0)  # NaN last
-    middle = np.maximum((~np.isnan(Y)).sum(axis=0) - 1, 0) // 2
-    found = np.take_along_axis(ranked, middle[None], axis=0)[0]
-    return np.where(found > 0.0, found, 1.0)
 
 
 def _slsqp(outputs: Outputs, limits: Indices, distance: Array, start: Array, low: Array, high: Array) -> Array:

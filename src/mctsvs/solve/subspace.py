@@ -51,6 +51,25 @@ class Subspace:
         return self.history.y
 
     @cached_property
+    def constrained(self) -> bool:
+        """Whether constraints have been measured, and at least two values beside them."""
+        return self.history.constrained and int((~np.isnan(self.history.objective)).sum()) > 1
+
+    @cached_property
+    def values(self) -> tuple[Array, Array, Array]:
+        """Points, values and their noise: the merits, or beside constraints, what values are known themselves."""
+        if not self.constrained:
+            return self.X, self.y, self.history.noise
+        known, noise = ~np.isnan(self.history.objective), self.history.noise
+        return self.X[known], self.history.objective[known], noise[known] if len(noise) else noise
+
+    @cached_property
+    def feasible(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether the measured constraints of the points in `values` are known to hold."""
+        known = ~np.isnan(self.history.objective)
+        return np.asarray((self.history.constraints[known] <= 0.0).all(axis=1))
+
+    @cached_property
     def categorical(self) -> npt.NDArray[np.bool_]:
         """(d,) coordinates that share their variable with others: one-hot codes of a category."""
         if self.owner is None:
