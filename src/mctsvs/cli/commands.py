@@ -18,6 +18,7 @@ from mctsvs.cli import completion, lab, own, see, study, summary
 from mctsvs.cli.arguments import Parser, add_data, add_limits, add_variation, limits_of, show, whole
 from mctsvs.cli.progress import follower
 from mctsvs.common import InputError, check_count
+from mctsvs.in_one_call import begin_at
 from mctsvs.lab.cases import literal
 from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
 from mctsvs.problems import data
@@ -80,6 +81,7 @@ def _add_run(commands: Any) -> None:
         help="a name such as Hartmann6_300 (see: mctsvs problems), or path/to/file.py:function of your own",
     )
     own.add_arguments(command)
+    own.add_first(command)
     command.add_argument(
         "--method", default=methods.DEFAULT, metavar="NAME", help="default: %(default)s (see: mctsvs methods)"
     )
@@ -179,6 +181,7 @@ def _run(
                 faithful=arguments.paper,
                 follower=shown,
                 limits=limits,
+                begin=lambda opt: begin_at(opt, arguments.x0),
             )
     except Interrupted as stopped:
         return stopped.record, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,31 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
 
 
+def add_first(command: argparse.ArgumentParser) -> None:
+    """Where points may lie, and where to begin."""
+    group = command.add_argument_group("points")
+    group.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONSTRAINT",
+        help="what every point satisfies, such as 'x1 + 2*x2 <= 100' or 'sum(x0:x9) <= 1'; may be repeated",
+    )
+    group.add_argument(
+        "--x0",
+        type=Path,
+        metavar="FILE",
+        help="CSV file of points to begin with; with a column called value, these evaluations are known",
+    )
+
+
 def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
-    """The problem by name, or the user's own function or program."""
+    """The problem by name, or the user's own function or program, with the constraints given."""
+    problem = _objective(arguments, variation)
+    return replace(problem, where=(*problem.where, *arguments.where))
+
+
+def _objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
     target: str | None = arguments.problem
     if target is None and arguments.program is None:
         raise InputError(

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from mctsvs import problems
-from mctsvs.cli import learned, summary
+from mctsvs.cli import learned, own, summary
 from mctsvs.cli.arguments import add_data, add_limits, limits_of, whole
 from mctsvs.cli.progress import follower
-from mctsvs.common import InputError
+from mctsvs.common import InputError, check_count
+from mctsvs.in_one_call import begin_at
 from mctsvs.problems import data
 from mctsvs.space import Space
 from mctsvs.study import Study, StudyError
@@ -44,6 +45,10 @@ def add_commands(commands: Any) -> None:
         description="Go on with a study, a run that is kept in a file, as it was run before unless told otherwise.",
     )
     command.add_argument("study", type=Path, metavar="FILE", help="what was given to mctsvs run --study")
+    command.add_argument(
+        "problem", nargs="?", metavar="FILE.py:FUNCTION", help="an objective of your own, which a study does not hold"
+    )
+    own.add_arguments(command)
     command.add_argument("--budget", type=whole, metavar="N", help="evaluations in all; default: as before")
     _add_worker_arguments(command)
     add_limits(command, failures=None)
@@ -131,12 +136,16 @@ def run(
         direction=problem.direction,
         method=arguments.method,
         seed=arguments.seed,
+        constraints=list(problem.where),
         **options,
     ) as study:
         before = RunNote.of(study.notes, study.path)
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
+        if not study.trials and not study.optimizer.queue:
+            begin_at(study, arguments.x0)
+        arguments.own = None if named else arguments.problem or arguments.program
         kept = {name: getattr(arguments, name) for name in RunNote._fields[2:]}
         study.note(NAME, RunNote(named, dict(variation), **kept)._asdict())
         again = _resuming(study, arguments) if named else "the same command"
@@ -159,12 +168,10 @@ def resume(arguments: argparse.Namespace) -> int:
     _look_in(arguments.data)
     with Study(arguments.study) as study:
         note = RunNote.of(study.notes, study.path)
-        if note is None or note.problem is None:
-            raise StudyError(
-                f"the study {str(study.path)!r} does not name its objective: repeat the command or the program that "
-                f"began it"
-            )
-        problem = _problem(study, note)
+        named = _names(arguments, study, note)
+        if note is None:  # begun by a program
+            note = RunNote(None, {}, None, None, None, False, None, 30, _said(arguments.budget, study))
+        problem = _problem(study, note) if named else _own_problem(arguments, study)
         for name in ("budget", "timeout", "max_failures", "target", "patience"):
             if getattr(arguments, name) is None:
                 setattr(arguments, name, getattr(note, name))
@@ -172,9 +179,44 @@ def resume(arguments: argparse.Namespace) -> int:
             note.check_modest(study.path)
             arguments.workers = note.workers
             arguments.asynchronous |= note.asynchronous
-        study.note(NAME, note._replace(budget=arguments.budget)._asdict())
-        again = _resuming(study, arguments)
+        if note.variation:
+            study.note(NAME, note._replace(budget=arguments.budget)._asdict())
+        again = _resuming(study, arguments) if note.problem else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
+
+
+def _names(arguments: argparse.Namespace, study: Study, note: RunNote | None) -> bool:
+    """Whether the study names its objective; if not, the user must."""
+    given = arguments.problem or arguments.program
+    if note is not None and note.problem is not None:
+        if given is not None:
+            raise StudyError(f"the study {str(study.path)!r} is of {note.problem}, not of {given!r}: leave that out")
+        return True
+    if given is None:
+        was = "" if note is None or note.own is None else f", which was {printable(note.own)!r}"
+        raise StudyError(
+            f"the study {str(study.path)!r} does not name its objective{was}: name it again, such as "
+            f"mctsvs resume {shlex.quote(str(study.path))} FILE.py:FUNCTION --space FILE, or repeat the program that "
+            f"began it"
+        )
+    return False
+
+
+def _said(budget: int | None, study: Study) -> int:
+    if budget is None:
+        raise StudyError(f"the study {str(study.path)!r} does not say how many evaluations it is for: add --budget N")
+            f"the study {str(study.path)!r} does not say how many evaluations there are to be: add --budget N"
+        )
+    return check_count("budget", budget)
+
+
+def _own_problem(arguments: argparse.Namespace, study: Study) -> problems.Problem:
+    """The objective that the user names again."""
+    arguments.where = []
+    problem = own.objective(arguments, {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0})
+    if Space.of(problem.space) != study.space or problem.direction != study.direction:
+        raise StudyError(f"the study {str(study.path)!r} has not the variables and direction of {problem.name}")
+    return problem
 
 
 def _words(name: str, value: Any) -> str:

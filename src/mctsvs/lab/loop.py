@@ -38,7 +38,7 @@ def optimizer(
     problem: Problem, method: str, *, seed: int, budget: int | None = None, options: Mapping[str, Any] | None = None
 ) -> Optimizer:
     """An optimizer for the problem; with a budget, it knows how many evaluations there will be."""
-    chosen = dict(options or {})
+    chosen = {"constraints": problem.where, **(options or {})}
     return Optimizer(problem.space, direction=problem.direction, method=method, seed=seed, budget=budget, **chosen)
 
 

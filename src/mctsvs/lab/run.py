@@ -164,11 +164,13 @@ def run(
     follower: Follower | None = None,
     importance: bool = True,
     limits: Limits | None = None,
+    begin: Callable[[Optimizer], object] | None = None,
 ) -> Record:
     """Optimise `problem` with exactly `budget` evaluations; `Ended` if no point is left, or a limit was reached.
 
     `importance=False` leaves out what is only computed at the end, a model of all variables that takes seconds.
-    One that raises `EvaluationFailed` is recorded with its message and the run goes on.
+    One that raises `EvaluationFailed` is recorded with its message and the run goes on. `begin` is called with the
+    optimizer before the first evaluation.
     """
     check_count("budget", budget)
     chosen = paper_options(method, problem, options or {}, faithful)
@@ -177,6 +179,10 @@ def run(
     record = Record(Setting(problem.name, method, opt.seed, budget, chosen, dict(variation or {})))
     record.clock.wall = time.perf_counter() - started
     ended = None
+    if begin is not None:
+        begin(opt)
+        if opt.has_best:
+            record.best, record.best_x = float(opt.best.value or 0.0), opt.best.x.tolist()
     if follower is not None:
         follower.begin(opt, budget)
         progress = _told(follower, opt)

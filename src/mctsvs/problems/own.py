@@ -42,6 +42,7 @@ def own_problem(name: str, objective: Any, file: SpaceFile, direction: str | Non
         bounds=file.bounds,
         function=objective,
         direction=cast(Literal["minimize", "maximize"], direction),
+        where=file.constraints,
         file=file,
     )
 

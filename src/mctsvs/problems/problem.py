@@ -48,6 +48,8 @@ class Problem:
     noise: float = 0.0
     paper_options: Mapping[str, Any] = field(default_factory=dict)
     """Hyper-parameters that the paper sets for this family."""
+    where: tuple[str, ...] = ()
+    """What every point satisfies: `constraints` of `mctsvs.Optimizer`."""
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
     """Source of the noise where the caller gives none."""
 

@@ -1,6 +1,7 @@
 """The variables of a user's own objective, read from a TOML file.
 
     direction = "maximize"               # optional; minimize otherwise
+    constraints = ["rate + width <= 2", "sum(x0:x9) <= 30"]        # optional; every point satisfies them
 
     rate = { low = 1e-5, high = 1.0, log = true }
     width = [0.5, 2.0]                   # short for { low = 0.5, high = 2.0 }
@@ -35,7 +36,7 @@ import numpy as np
 
 from mctsvs.common import Array, InputError, check_choice, check_count
 from mctsvs.optimizer import DIRECTIONS
-from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space, Variable
+from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Region, Space, Variable
 
 KEYS = {
     "float": ("low", "high", "log", "step"),
@@ -70,6 +71,8 @@ class SpaceFile:
     groups: Mapping[str, tuple[str, ...]]
     """Name of a group -> names of its variables."""
     direction: str | None = None
+    constraints: tuple[str, ...] = ()
+    """What every point satisfies, such as "a + 2*b <= 10"."""
     vector: bool = False
     """Whether the variables have no names of their own, so that an objective takes the vector."""
 
@@ -135,13 +138,17 @@ def read_space(path: Path) -> SpaceFile:
 
 def parse_space(content: Mapping[str, Any]) -> SpaceFile:
     """The space that the content of a TOML file describes."""
-    direction = None
+    direction: str | None = None
+    constraints: tuple[str, ...] = ()
     variables: dict[str, Variable] = {}
     groups: dict[str, tuple[str, ...]] = {}
     for name, value in content.items():
         if name == "direction" and isinstance(value, str):
             check_choice("direction", value, DIRECTIONS)
             direction = value
+            continue
+        if name == "constraints" and isinstance(value, list) and all(isinstance(text, str) for text in value):
+            constraints = tuple(value)
             continue
         try:
             declared = dict(zip(("low", "high"), value, strict=True)) if _is_pair(value) else value
@@ -163,8 +170,8 @@ def parse_space(content: Mapping[str, Any]) -> SpaceFile:
             raise InputError(f"the name {name!r} is there twice: as a group and as a variable")
     if not variables:
         raise InputError("there is no variable: declare at least one, such as rate = { low = 0.0, high = 1.0 }")
-    file = SpaceFile(variables, groups, direction)
-    _ = file.space  # now, so that conditions that cannot be are said with the file's name
+    file = SpaceFile(variables, groups, direction, constraints)
+    Region(file.space, constraints)  # now, so that what cannot be is said with the file's name
     return file
 
 

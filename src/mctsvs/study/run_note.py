@@ -27,8 +27,9 @@ KINDS: dict[str, tuple[type, ...]] = {
     "budget": (int,),
     "target": (int, float, NoneType),
     "patience": (int, NoneType),
+    "own": (str, NoneType),
 }
-ADDED = {"target": None, "patience": None}  # since the first form of the note
+ADDED = {"target": None, "patience": None, "own": None}  # since the first form of the note
 
 
 class RunNote(NamedTuple):
@@ -45,6 +46,7 @@ class RunNote(NamedTuple):
     budget: int
     target: float | None = None
     patience: int | None = None
+    own: str | None = None  # what the user called an objective of his own; never run because a file says so
 
     @classmethod
     def of(cls, notes: Mapping[str, Any], path: Path) -> RunNote | None:

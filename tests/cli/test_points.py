@@ -1,0 +1,138 @@
+"""On the command line: where points may lie, where to begin, and an objective of one's own named again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mctsvs.cli import main
+from mctsvs.study import Study
+
+SPACE = """
+constraints = ["a + b <= 1"]
+a = [0.0, 1.0]
+b = [0.0, 1.0]
+n = { type = "integer", low = 1, high = 9 }
+"""
+CODE = """
+def f(p):
+    return (p["a"] - 0.9) ** 2 + (p["b"] - 0.9) ** 2 + p["n"]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.toml").write_text(SPACE)
+    (tmp_path / "own.py").write_text(CODE)
+    return ["own.py:f", "--space", "space.toml"]
+
+
+def points(path: str) -> list[dict[str, Any]]:
+    with Study(path, readonly=True) as study:
+        return [trial.params for trial in study.trials]
+
+
+def test_constraints_of_the_file_and_of_the_command_hold(own: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--where", "n - 4*a >= 2"]
+    assert main(["run", *own, *where, "--budget", "15", "--study", "run.db", "--quiet"]) == 0
+    assert all(p["a"] + p["b"] <= 1 and p["n"] - 4 * p["a"] >= 2 for p in points("run.db"))
+    assert main(["run", *own, *where, "--budget", "8", "--quiet", "--json", "run.json"]) == 0
+    best = json.loads(Path("run.json").read_text())["best_params"]
+    assert best["a"] + best["b"] <= 1
+    capsys.readouterr()
+    assert main(["run", *own, "--where", "a >= 2", "--budget", "5", "--quiet"]) == 2
+    assert "no point of the space satisfies the constraint" in capsys.readouterr().err
+    assert main(["run", *own, "--budget", "15", "--study", "run.db", "--quiet"]) == 2
+    assert "its constraints are" in capsys.readouterr().err
+
+
+def test_a_constraint_that_cannot_be_is_said_with_its_file(
+    own: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "space.toml").write_text(SPACE.replace("a + b <= 1", "a * b <= 1"))
+    assert main(["run", *own, "--budget", "5"]) == 2
+    printed = capsys.readouterr().err
+    assert "in the space file 'space.toml'" in printed
+    assert "not linear" in printed
+
+
+def test_a_named_problem_is_constrained_too(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    arguments = ["run", "Hartmann6_20", "--where", "sum(x0:x5) <= 1", "--budget", "12", "--study", str(path)]
+    assert main([*arguments, "--quiet"]) == 0
+    with Study(path, readonly=True) as study:
+        assert all(trial.x[:6].sum() <= 1 for trial in study.trials)
+    assert main(["resume", str(path), "--budget", "14", "--quiet"]) == 0
+    with Study(path, readonly=True) as study:
+        assert len(study.trials) == 14
+        assert all(trial.x[:6].sum() <= 1 for trial in study.trials)
+
+
+def test_first_points_and_warm_starts_come_from_a_file(own: list[str]) -> None:
+    Path("first.csv").write_text("a,b,n\n0.25,0.5,3\n0.5,0.25,4\n")
+    run = ["run", *own, "--budget", "5", "--quiet"]
+    assert main([*run, "--x0", "first.csv", "--study", "run.db"]) == 0
+    assert points("run.db")[:2] == [{"a": 0.25, "b": 0.5, "n": 3}, {"a": 0.5, "b": 0.25, "n": 4}]
+    assert main([*run[:-2], "7", "--quiet", "--x0", "first.csv", "--study", "run.db"]) == 0
+    assert len(points("run.db")) == 7
+    Path("known.csv").write_text("a,b,n,value\n0.25,0.5,3,-100\n")
+    assert main([*run, "--x0", "known.csv", "--study", "known.db"]) == 0
+    with Study("known.db", readonly=True) as study:
+        assert (study.evaluated, study.best.value, study.trials[0].source) == (5, -100.0, "imported")
+    assert main([*run, "--x0", "known.csv", "--json", "run.json"]) == 0
+    record = json.loads(Path("run.json").read_text())
+    assert (record["best"], len(record["values"])) == (-100.0, 5)
+
+
+def test_a_file_that_does_not_fit_is_one_sentence(own: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for text, why in [
+        ("a,b\n0.25,0.5\n", "no column 'n'"),
+        ("a,b,n\n0.25,0.5,77\n", "must fit"),
+        ("a,b,n\n0.75,0.5,3\n", "'a + b <= 1' does not hold"),
+    ]:
+        Path("first.csv").write_text(text)
+        assert main(["run", *own, "--budget", "5", "--x0", "first.csv", "--quiet"]) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_an_objective_of_ones_own_is_resumed_by_naming_it_again(
+    own: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *own, "--budget", "5", "--study", "run.db", "--quiet"]) == 0
+    assert main(["run", *own, "--budget", "9", "--study", "whole.db", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["resume", "run.db", "--budget", "9"]) == 2
+    assert "does not name its objective, which was 'own.py:f': name it again" in capsys.readouterr().err
+    assert main(["resume", "run.db", *own, "--budget", "9", "--quiet"]) == 0
+    assert len(points("run.db")) == 9
+    assert points("run.db")[:5] == points("whole.db")[:5]
+    Path("other.toml").write_text("a = [0.0, 1.0]\n")
+    assert main(["resume", "run.db", "own.py:f", "--space", "other.toml", "--budget", "12"]) == 2
+    assert "has not the variables" in capsys.readouterr().err
+
+
+def test_a_study_of_a_program_is_resumed_too(own: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    with Study("run.db", space, constraints="a + b <= 1") as study:
+        study.optimize(lambda p: p["a"] + p["b"], 4)
+    Path("two.toml").write_text("a = [0.0, 1.0]\nb = [0.0, 1.0]\n")
+    Path("two.py").write_text("def f(p):\n    return p['a'] + p['b']\n")
+    again = ["resume", "run.db", "two.py:f", "--space", "two.toml", "--quiet"]
+    assert main(again) == 2
+    assert "add --budget N" in capsys.readouterr().err
+    assert main([*again, "--budget", "6"]) == 0
+    assert len(points("run.db")) == 6
+    assert main(["run", "Hartmann6_20", "--budget", "2", "--method", "random", "--study", "h.db", "--quiet"]) == 0
+    assert main(["resume", "h.db", *own]) == 2
+    assert "leave that out" in capsys.readouterr().err
+
+
+def test_methods_are_compared_on_an_objective_of_ones_own(own: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    arguments = ["--methods", "random,mcts-vs-rs", "--seeds", "1", "--budget", "6", "-o", str(folder), "--quiet"]
+    assert main(["compare", *own, *arguments, "--workers", "1"]) == 0
+    assert "random" in "".join(path.read_text() for path in folder.glob("*.csv"))
