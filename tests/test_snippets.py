@@ -215,7 +215,8 @@ def test_command(command: Command, tmp_path: Path) -> None:
     prepare(command.page, tmp_path)
     if kind in STUDY:
         for study in [words[0], *(word for word in words[1:] if kind == "report" and word.endswith(".db"))]:
-            began = mctsvs(tmp_path, "run", "Hartmann6_300", "--study", study, "--budget", "3")
+            own = words[1 : words.index("--budget")] if kind == "resume" and ":" in "".join(words[1:2]) else []
+            began = mctsvs(tmp_path, "run", *(own or ["Hartmann6_300"]), "--study", study, "--budget", "3")
             assert began.returncode == 0, began.stderr
     result = mctsvs(tmp_path, kind, *words, *SHORT.get(kind, []))
     absent = "is not in" in result.stderr or ("not installed here" in result.stderr and "CI" not in os.environ)

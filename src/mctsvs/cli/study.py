@@ -205,8 +205,6 @@ def _names(arguments: argparse.Namespace, study: Study, note: RunNote | None) ->
 def _said(budget: int | None, study: Study) -> int:
     if budget is None:
         raise StudyError(f"the study {str(study.path)!r} does not say how many evaluations it is for: add --budget N")
-            f"the study {str(study.path)!r} does not say how many evaluations there are to be: add --budget N"
-        )
     return check_count("budget", budget)
 
 
