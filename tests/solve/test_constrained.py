@@ -66,3 +66,18 @@ def test_mixed_variables() -> None:
     result = minimize(f, space, budget=50)
     assert result.success
     assert result.fun < 1.0
+
+
+def test_variables_of_constraints_alone_are_found_too() -> None:
+    def f(x: Array) -> tuple[float, dict[str, float]]:
+        return float(x[3] + (x[17] - 0.4) ** 2), {"a": 0.6 - float(x[41]), "b": float(x[60]) * 10.0 - 4.0}
+
+    opt = Optimizer([(0.0, 1.0)] * 80, seed=0, budget=120)
+    for _ in range(120):
+        (trial,) = opt.ask()
+        value, constraints = f(trial.x)
+        opt.tell(trial, value, constraints=constraints)
+    assert {name for name, score in opt.importance().items() if score > 0.5} == {"x3", "x17", "x41", "x60"}
+    assert opt.best.feasible
+    assert opt.best.value is not None
+    assert opt.best.value < 0.01

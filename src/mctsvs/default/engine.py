@@ -170,12 +170,41 @@ class EvidenceSearch(HistoryEngine):
     def differs(self, y: float, level: float) -> bool:
         return abs(y - level) > self.tolerance
 
+    def changes(self, question: Question, observation: Observation) -> bool:
+        """Whether the value, or any measured constraint, is another one than at the point that was changed."""
+        jump = self.constraint_jump(question, observation)
+        return self.differs(observation.y, question.level) if jump is None else jump > const.SAME
+
+    def constraint_jump(self, question: Question, observation: Observation) -> float | None:
+        """The largest change of value and constraints against their ranges; None where there are no constraints.
+
+        Merits will not do: that of an infeasible point depends on when it was told.
+        """
+        history = self.history
+        if not history.constrained or observation.constraints is None or observation.objective is None:
+            return None
+        base = self.incumbent if question.base is None else question.base
+        rows = np.flatnonzero(np.all(np.equal(history.X, base), axis=1))
+        if not len(rows):
+            return None
+        known = np.column_stack([history.objective, history.constraints])
+        now, before = np.append(observation.objective, observation.constraints), known[rows[-1]]
+        ranges = np.array(
+            [np.ptp(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in known.T]
+        )
+        change = np.abs(now - before) / np.where(ranges > 0.0, ranges, 1.0)
+        change[np.isnan(now) & np.isnan(before)] = 0.0
+        return float(np.nan_to_num(change, nan=1.0).max())
+
     def learn_noise(self, question: Question, observation: Observation) -> None:
         """From a point right beside the incumbent; whole numbers cannot be nudged, and then it says nothing."""
         if not np.isfinite(observation.y):  # an incumbent that may fail is noise of another kind
             self.noisy = True
         elif float(np.abs(observation.x - question.x).max()) < const.NUDGE:
             jump, spread = abs(observation.y - question.level), ordinary_range(self.history.y)
+            measured = self.constraint_jump(question, observation)
+            if measured is not None:
+                jump, spread = measured, 1.0
             if self.doubt is not None:  # nearer to the incumbent an exact value is nearer to its value too
                 self.noisy = bool(jump > const.LEVELLED * self.jump)
             elif jump > const.JUMP * spread:

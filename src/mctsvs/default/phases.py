@@ -42,7 +42,7 @@ class Phase(Saved):
         if not np.isfinite(y):
             testing.abandon(search, question)
             return self
-        if kind is Kind.AUDIT and search.differs(y, question.level):
+        if kind is Kind.AUDIT and search.changes(question, observation):
             return Tests() if testing.reopen(search, question, observation) else OptimiseAll()
         if kind in (Kind.PROBE, Kind.TEST):
             testing.learn(search, question, observation)

@@ -129,7 +129,7 @@ def learn(search: EvidenceSearch, question: Question, observation: Observation) 
     """From the value of a probe or a test."""
     assert question.base is not None
     changed = search.changed_variables(observation.x, question.base)
-    hit = search.differs(observation.y, question.level)
+    hit = search.changes(question, observation)
     if question.flip is not None:
         search.tested += 1
         if question.kind is Kind.PROBE:
@@ -164,6 +164,8 @@ def compare(search: EvidenceSearch, observation: Observation) -> None:
     Near, because among few choices quite different points have equal values by chance.
     """
     history, evidence = search.history, search.evidence
+    if history.constrained:  # equal merits say little about constraints
+        return
     for row in np.flatnonzero(np.abs(history.y - observation.y) <= search.tolerance)[-const.TWINS :]:
         changed = search.changed_variables(history.X[row], observation.x)
         if 0 < len(changed) <= len(search.everything) // 4 and evidence.would_test(changed):
