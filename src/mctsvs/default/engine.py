@@ -184,8 +184,8 @@ class EvidenceSearch(HistoryEngine):
         if not history.constrained or observation.constraints is None or observation.objective is None:
             return None
         base = self.incumbent if question.base is None else question.base
-        rows = np.flatnonzero(np.all(np.equal(history.X, base), axis=1))
-        if not len(rows):
+        rows = [] if base is None else np.flatnonzero((history.X - base == 0.0).all(axis=1)).tolist()
+        if not rows:
             return None
         known = np.column_stack([history.objective, history.constraints])
         now, before = np.append(observation.objective, observation.constraints), known[rows[-1]]
