@@ -210,7 +210,7 @@ def serve(paths: Sequence[Path], host: str = "127.0.0.1", port: int = 8765, say:
     plotly_script()  # better now than on the page
     shelf, local = Shelf(paths), is_loopback(host)
     listener = bind(host, port)
-    where = f"[{host}]" if ":" in host else host
+    where = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     token = "" if local else secrets.token_urlsafe(18)
     hosts = ["localhost", "127.0.0.1", "[::1]", where] if local else ["*"]
     app = application(shelf, hosts, token)

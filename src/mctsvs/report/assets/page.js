@@ -66,10 +66,20 @@
     Plotly.react(place, painted(figure.data), layout(figure.layout, figure.height), options);
   }
 
+  // one after the other, so that the first can be seen while the next is drawn
+  const waiting = [];
+  function next() {
+    const place = waiting.shift();
+    if (!place) return;
+    if (place.isConnected && !place.dataset.drawn) draw(place);
+    setTimeout(next);
+  }
   const watcher = new IntersectionObserver(
-    (entries) => entries.forEach((entry) => {
-      if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
-    }), { rootMargin: "600px" });
+    (entries) => {
+      const idle = waiting.length === 0;
+      for (const entry of entries) if (entry.isIntersecting && !entry.target.dataset.drawn) waiting.push(entry.target);
+      if (idle) next();
+    }, { rootMargin: "600px" });
 
   function attend(within) {
     within.querySelectorAll(".figures > div").forEach((place) => watcher.observe(place));
