@@ -100,7 +100,7 @@ def watch(folder: Path) -> bool:
         metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
     drawing = metrics["ThreadTime"]
     print(
-        f"watch: first view after {seconds:.1f} s; of the processor, {serving:.1f} s to serve it, {drawing:.1f} s to draw it"
+        f"watch: first view after {seconds:.1f} s; of the processor, {serving:.1f} s to serve, {drawing:.1f} s to draw"
     )
     return serving + drawing <= BARS["watch"]
 
