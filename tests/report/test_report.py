@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mctsvs
@@ -186,3 +187,15 @@ def test_the_command_that_is_shown_repeats_the_run(tmp_path: Path, capsys: pytes
     with Study(tmp_path / "again.db", readonly=True) as study:
         assert [trial.value for trial in study.trials] == expected
     capsys.readouterr()
+
+
+def test_where_values_are_noisy_the_page_says_which_point_to_take() -> None:
+    rng = np.random.default_rng(0)
+    opt = Optimizer([(0.0, 1.0)] * 3, seed=0, noise=0.3)
+    for _ in range(25):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(trial.x[0]) + rng.normal(0, 0.3))
+    advised = opt.recommend()
+    text = sections(Run.of(opt))[0].text
+    assert f"Take the point of evaluation {advised.trial.number + 1}" in text
+    assert "Take the point" not in sections(Run.of(awkward()))[0].text

@@ -5,6 +5,7 @@ n is the number of evaluations that have been told; the first one is number 1.
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,22 +70,25 @@ class Story:
 
 
 def story(run: Run) -> Story:
-    """A test changes a group of variables of the best point: the value changes if one of them matters."""
+    """A test changes a group of variables of a known point: the value is a new one if one of them matters."""
     purpose = [_purpose(trial) for trial in run.told]
     values, curve = run.values, convergence(run)
     finite = values[np.isfinite(values)]
     tolerance = SAME * float(np.ptp(finite)) if len(finite) else 0.0
-    improved, outcome = set(curve.improved.tolist()), []
+    improved, outcome = set(curve.improved.tolist()), list[str]()
+    known: list[float] = []  # values so far, sorted
     for i, word in enumerate(purpose):
-        level = curve.best[i - 1] if i else np.nan
         if np.isnan(values[i]):
             outcome.append("failed")
         elif i in improved:
             outcome.append("better")
         elif word in TESTS:
-            outcome.append("same" if abs(values[i] - level) <= tolerance else "changed")
+            place = bisect.bisect_left(known, values[i] - tolerance)
+            outcome.append("same" if place < len(known) and known[place] <= values[i] + tolerance else "changed")
         else:
             outcome.append("worse")
+        if np.isfinite(values[i]):
+            bisect.insort(known, float(values[i]))
     tests = [i for i, word in enumerate(purpose) if word in TESTS and outcome[i] != "failed"]
     moved = np.array([len(trial.variables) for trial in run.told], dtype=np.intp)
     return Story(purpose, outcome, moved, _bands(purpose), len(tests), sum(outcome[i] != "same" for i in tests))

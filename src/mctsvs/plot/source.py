@@ -16,7 +16,7 @@ from mctsvs.space import Space
 
 if TYPE_CHECKING:
     from mctsvs.tree import Node
-    from mctsvs.trial import Trial
+    from mctsvs.trial import Recommendation, Trial
 
 MATTERS = 0.5  # a larger score: the variable probably matters
 TESTS = ("probing a group", "testing a group", "auditing the rejected")  # purposes that tell whether variables matter
@@ -33,6 +33,7 @@ class Run:
     about: Mapping[str, Any] = field(default_factory=dict)  # method, seed, options, budget, ... as far as known
     scores: Callable[[], Mapping[str, float]] = dict
     groups: Callable[[], Node | None] = lambda: None
+    advice: Callable[[], Recommendation | None] = lambda: None
 
     @classmethod
     def of(cls, source: Any, label: str = "") -> Run:
@@ -51,7 +52,9 @@ class Run:
         scores = importance if callable(importance) else lambda: importance
         label = label or (Path(about["path"]).stem if "path" in about else str(about.get("method", "run")))
         direction = str(getattr(source, "direction", about.get("direction", "minimize")))
-        return cls(label, space, direction, trials, about, scores, lambda: getattr(source, "tree", None))
+        run = cls(label, space, direction, trials, about, scores, lambda: getattr(source, "tree", None))
+        run.advice = lambda: advice_of(source)
+        return run
 
     @cached_property
     def importance(self) -> Mapping[str, float]:
@@ -116,6 +119,13 @@ class Run:
         """Names of the variables that probably matter, so many at least and at most."""
         found = sum(score > MATTERS for score in self.importance.values())
         return self.ranking[: max(least, min(found, most))]
+
+
+def advice_of(source: Any) -> Recommendation | None:
+    """The point to take where values are known to be noisy, and the best of them is a lucky one."""
+    optimizer = getattr(source, "optimizer", source)
+    recommend = getattr(optimizer, "recommend", None)
+    return recommend() if callable(recommend) and getattr(optimizer, "noisy", None) is True else None
 
 
 def runs_of(source: Any) -> list[Run]:

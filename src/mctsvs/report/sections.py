@@ -103,21 +103,28 @@ def _best_point(view: View) -> str:
     run = view.run
     if run.best is None:
         return paragraph("No evaluation has succeeded yet.")
-    params = run.told[run.best].params
+    advised = run.advice()
+    trial, lucky = run.told[run.best], ""
+    if advised is not None:
+        trial = advised.trial
+        expected = f"{number(advised.mean)} ± {number(advised.sd)}"
+        take = f"Take the point of evaluation {trial.number + 1:,}, where the value is expected to be {expected}."
+        lucky = paragraph("Values are noisy, and the best of them is a lucky one.", take)
+    params = trial.params
     found = [name for name in view.matter() if name in params][:SHOWN]
-    said = ""
+    said, which = "", "best" if advised is None else "recommended"
     if found:
         verb = "matters" if len(view.matter()) == 1 else "matter"
-        said = paragraph(f"{names_of(view.matter())} {verb}; the values of the best point are")
+        said = paragraph(f"{names_of(view.matter())} {verb}; the values of the {which} point are")
     elif run.importance:
-        said = paragraph("No variable is known to matter yet. The values of the best point begin with")
+        said = paragraph(f"No variable is known to matter yet. The values of the {which} point begin with")
     few = found or list(params)[:SHOWN]
     pairs = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(_cell(params[name]))}</dd></div>" for name in few)
     some = f'<dl class="values">{pairs}</dl>'
     if len(params) <= len(few):
-        return said + some
+        return lucky + said + some
     everything = table([(name, _cell(value)) for name, value in params.items()])
-    return f"{said}{some}<details><summary>all {plural(len(params), 'value')}</summary>{everything}</details>"
+    return f"{lucky}{said}{some}<details><summary>all {plural(len(params), 'value')}</summary>{everything}</details>"
 
 
 def _cell(value: Any) -> str:
@@ -172,7 +179,7 @@ def story(view: View) -> Section:
     said = f"The search went through {escape(listed(bands, 12))}."
     tests = ""
     if shown.tests:
-        tests = f"Of {plural(shown.tests, 'test')} of groups of variables, {shown.hits:,} changed the value: "
+        tests = f"Of {plural(shown.tests, 'test')} of groups of variables, {shown.hits:,} gave a new value: "
         tests += "something in those groups matters, nothing in the others does."
     drawn = [over_time.story(shown, view.run.values)]
     return Section("story", "Story of the search", paragraph(said, tests), drawn)

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from mctsvs.common import InputError
-from mctsvs.plot.source import Run
+from mctsvs.plot.source import Run, advice_of
 from mctsvs.report.page import Live, as_json, figures_of, navigation, page, section_html
 from mctsvs.report.sections import Section, sections
 from mctsvs.report.write import subtitle
 from mctsvs.study import Study
 from mctsvs.study.follow import Followed
 from mctsvs.tree import Node
+from mctsvs.trial import Recommendation
 
 LEAST_PAUSE = 3.0  # seconds between thoughts, and
 PATIENCE = 6.0  # times what the last one took
@@ -33,6 +34,7 @@ class Thoughts:
     importance: Mapping[str, float] = field(default_factory=dict)
     tree: Node | None = None
     doing: str = ""
+    advice: Recommendation | None = None
 
 
 class LiveStudy:
@@ -98,6 +100,7 @@ class LiveStudy:
         trials = list(contents.trials)
         run = Run(self.path.stem, contents.space, direction, trials, about)
         run.scores, run.groups = (lambda: thoughts.importance), (lambda: thoughts.tree)
+        run.advice = lambda: thoughts.advice
         return run
 
     def _notes(self) -> dict[str, Any]:
@@ -129,7 +132,8 @@ class LiveStudy:
                 warnings.simplefilter("ignore")
                 with Study(self.path, readonly=True) as study:
                     found = study.importance() if study.has_best else {}
-                    self.thoughts = Thoughts(found, study.tree, study.optimizer.describe())
+                    advice = advice_of(study) if study.has_best else None
+                    self.thoughts = Thoughts(found, study.tree, study.optimizer.describe(), advice)
         except InputError:  # the method is a file that only the user may name, or its library is not here
             self.thoughts = Thoughts()
         self.thought += 1
