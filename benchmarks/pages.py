@@ -98,7 +98,7 @@ def watch(folder: Path) -> bool:
         tab.locator("#convergence-0 .main-svg").first.wait_for()
         seconds = time.perf_counter() - began
         metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
-    drawing = metrics["ThreadTime"]
+    drawing = float(metrics["ThreadTime"])
     print(
         f"watch: first view after {seconds:.1f} s; of the processor, {serving:.1f} s to serve, {drawing:.1f} s to draw"
     )
