@@ -1,7 +1,8 @@
 """What TuRBO's draws are worth: Thompson sampling over candidates with GPyTorch, exact and beyond its Cholesky limit.
 
     python benchmarks/sampling.py run DIR --methods turbo,mcts-vs-turbo --limits 2000,10000 --workers 8
-    python benchmarks/sampling.py draws                # variance that the draws keep, by number of candidates
+    python benchmarks/sampling.py draws > docs/results/turbo-draws.csv   # variance that draws keep, by candidates
+    python benchmarks/sampling.py page DIR --cpu DIR   # numbers, figure and tables of docs/results/turbo-sampling.md
 
 TuRBO is written here after its published description and settings (Eriksson et al., NeurIPS 2019: 50 steps of Adam,
 min(100 d, 5000) candidates, draws with the noise in them, the whole region in the model), apart from the library's own,
@@ -14,6 +15,7 @@ It needs torch and gpytorch, which no extra of the package brings; with a CUDA d
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import os
@@ -284,6 +286,84 @@ def show_draws(arguments: argparse.Namespace) -> None:
             print(f"{m},{limit},{share:.3f},{len(np.unique(drawn.argmax(axis=1)))}")
 
 
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
+AT = (50, 100, 200, 300, 600)
+NAMES = {2000: "published limit, 2,000", 10000: "exact, 10,000"}
+
+
+def collect(folder: Path, device: str) -> list[dict[str, Any]]:
+    """A row for each run: the best value after some numbers of evaluations."""
+    rows = []
+    for path in sorted(folder.glob("*.json")):
+        found = json.loads(path.read_text())
+        own = {name: found[name] for name in ("method", "problem", "limit", "seed")}
+        rows.append({"device": device, **own, **{f"at_{n}": f"{found['trace'][n - 1]:.6g}" for n in AT}})
+    return rows
+
+
+def tables(rows: list[dict[str, Any]]) -> str:
+    """Markdown: both limits beside the authors' runs and the library's, and their difference by seed."""
+    from mctsvs.lab import stats
+    from mctsvs.lab.comparison import markdown_table
+    from mctsvs.lab.numbers import OURS, THEIRS, Numbers
+
+    known = Numbers.read(RESULTS / "significance.csv")
+    parts = []
+    for device, method in (("gpu", "turbo"), ("gpu", "mcts-vs-turbo"), ("cpu", "turbo")):
+        body = []
+        for problem in FOUR:
+            own = [r for r in rows if (r["device"], r["method"], r["problem"]) == (device, method, problem)]
+            ends = {n: {int(r["seed"]): float(r["at_600"]) for r in own if int(r["limit"]) == n} for n in NAMES}
+            if not any(ends.values()):
+                continue
+            summaries = [stats.summary(list(values.values())) for values in ends.values()]
+            cells = [f"{s} ({s.n} runs)" if s.n else "" for s in summaries]
+            shared = sorted(set(ends[2000]) & set(ends[10000]))
+            gain = stats.summary([ends[10000][seed] - ends[2000][seed] for seed in shared])
+            pair = [[ends[n][seed] for seed in shared] for n in (10000, 2000)]
+            cells += [str(gain), f"{stats.signed_rank(*pair):.2g}"] if shared else ["", ""]
+            beside = [known.at(source, problem, method, "significance") for source in (THEIRS, OURS)]
+            cells += [f"{found} ({found.n} runs)" if found else "" for found in beside]
+            body.append([problem, *cells])
+        header = ["problem", *NAMES.values(), "exact - published, by seed", "p", "authors' runs", "library's own"]
+        parts.append(f"`{method}`, {device.upper()}:\n\n" + markdown_table(header, body))
+    return "\n\n".join(parts)
+
+
+def draw_page(folder: Path) -> None:
+    """Regret of both methods at both limits."""
+    from mctsvs import problems
+    from mctsvs.lab import comparison, figures, stats
+
+    plots = []
+    for problem in FOUR:
+        curves = []
+        for method in ("turbo", "mcts-vs-turbo"):
+            for limit in NAMES:
+                traces = [json.loads(p.read_text())["trace"] for p in folder.glob(f"{problem}-{method}-{limit}-*.json")]
+                found = [stats.summary([trace[n - 1] for trace in traces]) for n in range(10, 601, 10)]
+                mean, error = np.array([s.mean for s in found]), np.array([s.error for s in found])
+                label = f"{method}[{'exact draws' if limit > 5000 else 'published limit'}]"
+                curves.append(figures.Curve(label, np.arange(10.0, 601.0, 10.0), mean, error))
+        plots.append(comparison.plotted(problem, curves, optimum=problems.make(problem).optimum, named=not plots))
+    figures.draw(plots, RESULTS / "turbo-sampling")
+
+
+def make_page(arguments: argparse.Namespace) -> None:
+    """The file of numbers, the figure, and the page's tables between its marks."""
+    rows = collect(arguments.folder, "gpu") + (collect(arguments.cpu, "cpu") if arguments.cpu else [])
+    with (RESULTS / "turbo-sampling.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    draw_page(arguments.folder)
+    page = RESULTS / "turbo-sampling.md"
+    text = page.read_text() if page.is_file() else f"# TuRBO's draws\n\n{BEGIN}\n{END}\n"
+    before, _, rest = text.partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{tables(rows)}\n\n{END}{rest.partition(END)[2]}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -299,6 +379,10 @@ def main() -> None:
     command = commands.add_parser("draws")
     command.add_argument("--points", type=int, default=100)
     command.set_defaults(command=show_draws)
+    command = commands.add_parser("page")
+    command.add_argument("folder", type=Path)
+    command.add_argument("--cpu", type=Path)
+    command.set_defaults(command=make_page)
     arguments = parser.parse_args()
     arguments.command(arguments)
 

@@ -22,8 +22,8 @@ def test_compare_writes_table_summary_and_figure(tmp_path: Path, capsys: pytest.
     assert "6/6" in captured.err
     assert "| mcts-vs-rs[k=5] | 3 |" in captured.out
     assert "6 runs done now, 0 before" in captured.out
-    names = {"results.csv", "summary.md", "runs"}
-    names |= {"figure.png", "figure.svg", "figure-by-seconds.png", "figure-by-seconds.svg"}
+    names = {"results.csv", "seeds.csv", "summary.md", "summary.tex", "runs"}
+    names |= {f"figure{words}.{kind}" for words in ("", "-by-seconds") for kind in ("png", "svg", "pdf")}
     assert {path.name for path in out.iterdir()} == names
     with (out / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -46,7 +46,8 @@ def test_reproduce_a_table_quickly(tmp_path: Path, capsys: pytest.CaptureFixture
     """What CI runs of the paper: its table of recall."""
     assert main(["reproduce", "recall", "--quick", "--workers", "2", "-o", str(tmp_path)]) == 0
     captured = capsys.readouterr()
-    assert "recall: recall.csv, recall.png, recall.svg, recall.md" in captured.out
+    written = "recall.csv, recall-seeds.csv, recall.png, recall.svg, recall.pdf, recall.tex, recall.md"
+    assert f"recall: {written}" in captured.out
     page = (tmp_path / "recall.md").read_text()
     assert "0.429" in page
     assert "0.350" in page

@@ -16,7 +16,8 @@ from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES, FIFTY
 from mctsvs.lab.entry import Panel, PaperEntry
 from mctsvs.lab.measures import Seconds, Significance
-from mctsvs.lab.page import Page
+from mctsvs.lab.numbers import OURS, PRINTED, THEIRS
+from mctsvs.lab.page import Found, Page
 from mctsvs.lab.page_head import Making
 from mctsvs.lab.paper_settings import BY_PROBLEM, QUICK_OPTIONS, set_by_paper
 from mctsvs.lab.printed import FOUR
@@ -149,7 +150,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     outcome = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(made / "runs"), made, workers=2)
     assert not outcome.failures
     assert not outcome.skipped
-    assert sorted(path.name for path in outcome.files) == ["fill-in.csv", "fill-in.md", "fill-in.png", "fill-in.svg"]
+    assert {path.name for path in outcome.files} == {
+        "fill-in-seeds.csv",
+        *(f"fill-in.{kind}" for kind in ("csv", "md", "pdf", "png", "svg", "tex")),
+    }
     page_head.index(made, ENTRIES)
     return made
 
@@ -262,7 +266,7 @@ def runs_of(best: list[float], budget: int = 600) -> Runs:
 
 
 def page_of(name: str, runs: dict[tuple[str, Case], Runs], theirs: authors.Authors) -> Page:
-    return Page(ENTRIES[name], Making("command"), runs, theirs)
+    return Page(ENTRIES[name], Found(ENTRIES[name], runs, theirs).numbers(Making("command")))
 
 
 def test_a_single_run_is_not_judged_and_a_problem_on_another_scale_is_not_compared() -> None:
@@ -277,7 +281,7 @@ def test_a_single_run_is_not_judged_and_a_problem_on_another_scale_is_not_compar
     }
     cells = {(p, Case(f"mcts-vs-{s}")): ours for p in ("Hartmann6_500", "Hartmann6_5_500") for s in ("bo", "turbo")}
     page = page_of("optimiser", cells, authors.Authors(runs, tuple(range(2021, 2026))))
-    verdict = page.verdict()
+    verdict = page.verdict(page.main)
     assert verdict is not None
     assert (verdict.cells, verdict.better, verdict.worse) == (1, 1, 0)
     assert "(1 run, at 600; ablation_logs)" in page.text()
@@ -302,7 +306,8 @@ def test_the_numbers_behind_a_table_hold_the_papers_and_the_authors() -> None:
     runs = {("time_logs", "hartmann6_300", "lamcts_vs_bo"): {2021: {100: (3.0, 3.5)}, 2022: {100: (3.0, 3.9)}}}
     cells = {("Hartmann6_300", Case("mcts-vs-bo")): runs_of([3.0, 3.1], 100)}
     page = page_of("time", cells, authors.Authors(runs, (2021, 2022)))
-    own = {row[0]: row[5] for row in page.measure.numbers(page)}
+    found = {s: page.main.at(s, "Hartmann6_300", "mcts-vs-bo", "seconds") for s in (OURS, PRINTED, THEIRS)}
+    own = {source: value.mean for source, value in found.items() if value}
     assert own == {"ours": 0.5, "paper": 3.711, "authors": pytest.approx(3.7)}
 
 
@@ -310,9 +315,10 @@ def test_a_pages_command_and_seeds_are_those_of_its_runs() -> None:
     choice = Choice(seeds=(1, 5, 9), data=True)
     entry = reproduce.shrink(ENTRIES["k"], choice)
     assert reproduce.command(entry, choice) == "mctsvs reproduce k --seeds 1,5,9 --data DATA"
-    assert "seeds 1,5,9," in page_head.head(entry, Making("command"))
+    numbers = Found(entry, {}, authors.Authors({}, ())).numbers(Making("command"))
+    assert "seeds 1,5,9," in page_head.head(entry, numbers)
     fewer = reproduce.shrink(ENTRIES["optimiser-rs"], Choice(seeds=(1, 2), fewer=(("random", 30),)))
-    assert "Slow methods" not in page_head.head(fewer, Making("command"))
+    assert Making("command").lines(fewer) == []
 
 
 def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,12 +32,12 @@ def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first = figures.draw([plot(LABELS), plot(LABELS[:2])], tmp_path / "a")
     second = figures.draw([plot(LABELS), plot(LABELS[:2])], tmp_path / "b")
-    assert [path.suffix for path in first] == [".png", ".svg"]
+    assert [path.suffix for path in first] == [".png", ".svg", ".pdf"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     assert first[0].read_bytes().startswith(b"\x89PNG")
     svg = first[1].read_text()
-    assert all(label in svg for label in LABELS)  # text stays text
+    assert all(styles.written(label).split("$")[0] in svg for label in LABELS)  # text stays text
 
 
 def test_dots_are_the_same_every_time(tmp_path: Path) -> None:
@@ -99,11 +99,12 @@ def test_a_method_has_its_style_in_every_figure() -> None:
 def test_cases_of_an_ablation_differ() -> None:
     labels = [f"mcts-vs-bo[k={k}]" for k in (1, 5, 10, 15, 20)]
     assert differ(labels)
-    assert styles.short_names(labels) == ("mcts-vs-bo", ["k=1", "k=5", "k=10", "k=15", "k=20"])
+    assert styles.short_names(labels) == ("MCTS-VS-BO", [f"$k$ = {k}" for k in (1, 5, 10, 15, 20)])
     mixed = ["mcts-vs-bo", *labels]
     assert differ(mixed)
     assert styles.styles(mixed)["mcts-vs-bo"] == styles.STYLES["mcts-vs-bo"]
-    assert styles.short_names(mixed) == ("", mixed)
+    assert styles.short_names(mixed) == ("", [styles.written(label) for label in mixed])
+    assert styles.written("mcts-vs-bo[k=5]") == "MCTS-VS-BO, $k$ = 5"
 
 
 def test_rows_of_panels_leave_few_gaps() -> None:
@@ -121,7 +122,7 @@ def test_points_with_a_law_are_named_beside_it(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     x = np.array([1.0, 10.0, 100.0])
     laws = [Curve(f"d = {d}", x, d * x, np.full(3, np.nan), (x[1:], d * x[1:])) for d in (2, 5)]
-    _, svg = figures.draw([Plot("cost", "t", "seconds", laws, xscale="log", yscale="log")], tmp_path / "a")
+    _, svg, _ = figures.draw([Plot("cost", "t", "seconds", laws, xscale="log", yscale="log")], tmp_path / "a")
     text = svg.read_text()
     assert all(name in text for name in ("d = 2", "d = 5", "measured", "power law"))
 

@@ -105,3 +105,18 @@ def test_best_at_a_time_is_a_step_function() -> None:
 )
 def test_numbers_as_people_read_them(value: float, text: str) -> None:
     assert stats.number(value) == text
+
+
+def test_holm_raises_the_smallest_most() -> None:
+    assert stats.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert stats.holm([0.9, 0.8]) == [1.0, 1.0]
+    assert stats.holm([]) == []
+
+
+def test_a_mark_may_not_survive_the_correction() -> None:
+    rng = np.random.default_rng(0)
+    one, same = np.arange(8.0), [rng.permutation(8).astype(float) for _ in range(6)]
+    ahead = one, one - np.array([1, 2, 3, 4, 5, 6, -0.5, 7])
+    assert stats.mark(*ahead) == "+"
+    assert stats.corrected_marks([ahead]) == ["+"]
+    assert stats.corrected_marks([ahead, *((one, other) for other in same)])[0] == "≈"

@@ -21,7 +21,7 @@ from mctsvs import problems
 from mctsvs.cli.arguments import add_data, add_variation, show, whole
 from mctsvs.cli.progress import display
 from mctsvs.common import InputError, check_count
-from mctsvs.lab import cases, comparison, figures, grid, page_head, reproduce, table
+from mctsvs.lab import cases, comparison, critical, figures, grid, numbers, page_head, reproduce, table
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import PaperEntry
@@ -96,7 +96,10 @@ def _add_reproduce(commands: Any) -> None:
     command.add_argument("--budget", type=whole, metavar="N", help="evaluations; default: the paper's")
     command.add_argument("--quick", action="store_true", help="two seeds and few evaluations: does everything run?")
     command.add_argument(
-        "--paper", action="store_true", help="the paper's exploration constant, candidate search and TuRBO bursts"
+        "--paper", action="store_true", help="every method as the paper set it; numbers go to NAME-paper.csv"
+    )
+    command.add_argument(
+        "--pages", action="store_true", help="run nothing: pages and figures again, from the numbers in the folder"
     )
     command.add_argument("--without", default="", metavar="LIST", help="methods to leave out, such as saasbo,alebo")
     command.add_argument(
@@ -236,7 +239,10 @@ def _write(
         return [path.name], ""
     text = comparison.summary(every, reference)
     page_head.write(arguments.output / "summary.md", head + text)
-    return [path.name, "summary.md", *_draw(every, arguments.output, arguments.by_seconds)], text
+    page_head.write(arguments.output / "summary.tex", comparison.latex_table(every))
+    numbers.write(arguments.output / "seeds.csv", comparison.seeds(every))
+    drawn = _draw(every, arguments.output, arguments.by_seconds)
+    return [path.name, "summary.md", "summary.tex", "seeds.csv", *drawn], text
 
 
 def compare_command(arguments: argparse.Namespace) -> str:
@@ -260,6 +266,8 @@ def _draw(every: Mapping[tuple[str, Case], Runs], folder: Path, by_seconds: bool
         for name, seconds in names.items():
             plots = [comparison.plot(problem, own, seconds) for problem, own in comparison.by_problem(every).items()]
             paths += figures.draw(plots, folder / name)
+        if (ranked := comparison.ranked(every)) is not None:
+            paths += critical.draw(ranked, folder / "ranks")
     except InputError as error:
         print(f"mctsvs: no figure: {error}", file=sys.stderr)
     return [path.name for path in paths]
@@ -282,6 +290,8 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     data.set_directory(arguments.data)
     entries, choice = wanted(arguments)
     folder: Path = arguments.output
+    if arguments.pages:
+        return make_pages(entries, folder)
     store = Store(arguments.runs or folder / "runs", say)
     Store(folder)
     console = Console(stderr=True, quiet=arguments.quiet)
@@ -303,6 +313,20 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
     return max(report(failures), int(bool(asked)))
+
+
+def make_pages(entries: Sequence[PaperEntry], folder: Path) -> int:
+    """Pages and figures of the numbers in a folder."""
+    for entry in entries:
+        if entry.measure is None:
+            continue
+        outcome = reproduce.Reproduction()
+        written = ", ".join(path.name for path in reproduce.page_of(entry, folder, outcome))
+        for note in outcome.notes:
+            print(f"mctsvs: {entry.name}: {note}", file=sys.stderr)
+        print(f"{entry.name}: {written}", flush=True)
+    print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
+    return 0
 
 
 def wanted(arguments: argparse.Namespace) -> tuple[list[PaperEntry], reproduce.Choice]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mctsvs.common import Array
-from mctsvs.lab import figures, stats
+from mctsvs.lab import critical, figures, latex, stats
 from mctsvs.lab.cases import Case
 from mctsvs.lab.grid import mixed
+from mctsvs.lab.numbers import short
 from mctsvs.lab.runs import Runs
 from mctsvs.lab.stats import number
 
+SEED_COLUMNS = ("problem", "method", "seed", "evaluations", "best", "recall", "processor_seconds")
 MOST_POINTS = 60  # of a curve that is drawn and written
 LEGEND = f"""Mark: the reference, whose own is empty, is significantly better than the method of that row (+), worse (-)
-or neither (≈) by the Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}. Rank: 1 is the best mean.
+or neither (≈) by the Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}; Holm: the same with p-values
+corrected for the number of methods on the problem. Rank: 1 is the best mean.
 Recall: the share of the variables that matter among those that were moved. –: not known."""
 
 
@@ -44,15 +48,37 @@ def curve(case: Case, runs: Runs, by_seconds: bool = False) -> figures.Curve:
 
 def plot(problem: str, own: Mapping[Case, Runs], by_seconds: bool, named: bool = True) -> figures.Plot:
     """The curves of all cases on a problem; `named`: with a name beside the vertical axis."""
-    optimum = next(iter(own.values())).optimum
-    return figures.Plot(
-        problem,
-        "wall seconds" if by_seconds else "evaluations",
-        "best value so far" if named else "",
-        [curve(case, runs, by_seconds) for case, runs in own.items()],
-        levels={} if optimum is None else {"optimum": optimum},
-        xscale="log" if by_seconds else "linear",
-    )
+    first = next(iter(own.values()))
+    curves = [curve(case, runs, by_seconds) for case, runs in own.items()]
+    return plotted(problem, curves, optimum=first.optimum, maximise=first.maximise, by_seconds=by_seconds, named=named)
+
+
+def plotted(
+    problem: str,
+    curves: Sequence[figures.Curve],
+    *,
+    optimum: float | None,
+    maximise: bool = True,
+    by_seconds: bool = False,
+    named: bool = True,
+) -> figures.Plot:
+    """Where the optimum is known and no curve reaches it, the logarithm of the regret: it shows who ends where."""
+    along = ("wall seconds", "log") if by_seconds else ("evaluations", "linear")
+    lost = _regrets(curves, optimum, maximise) if optimum is not None else None
+    if lost is not None:
+        name = "regret: optimum minus best value" if maximise else "regret: best value minus optimum"
+        return figures.Plot(problem, along[0], name if named else "", lost, xscale=along[1], yscale="log")
+    levels = {} if optimum is None else {"optimum": optimum}
+    name = "best value so far" if named else ""
+    return figures.Plot(problem, along[0], name, curves, levels=levels, xscale=along[1])
+
+
+def _regrets(curves: Sequence[figures.Curve], optimum: float, maximise: bool) -> list[figures.Curve] | None:
+    """The curves' distance from the optimum; None where a mean is as good as that."""
+    sign = 1.0 if maximise else -1.0
+    lost = [replace(curve, mean=sign * (optimum - curve.mean)) for curve in curves]
+    least = min((float(np.nanmin(c.mean)) for c in lost if np.isfinite(c.mean).any()), default=0.0)
+    return lost if least > 1e-6 * max(1.0, abs(optimum)) else None
 
 
 def by_problem(every: Mapping[tuple[str, Case], Runs]) -> dict[str, dict[Case, Runs]]:
@@ -61,6 +87,31 @@ def by_problem(every: Mapping[tuple[str, Case], Runs]) -> dict[str, dict[Case, R
     for (problem, case), runs in every.items():
         found.setdefault(problem, {})[case] = runs
     return found
+
+
+def latex_table(every: Mapping[tuple[str, Case], Runs]) -> str:
+    """The last values as a table for papers."""
+    cells: dict[str, dict[str, stats.Summary]] = {}
+    for (problem, case), runs in every.items():
+        cells.setdefault(case.label, {})[problem] = runs.at(runs.budget)
+    return latex.of_comparison(cells, {problem: runs.maximise for (problem, _), runs in every.items()})
+
+
+def seeds(every: Mapping[tuple[str, Case], Runs]) -> list[tuple[object, ...]]:
+    """A row for each run: what it ended with."""
+    rows: list[tuple[object, ...]] = [SEED_COLUMNS]
+    for (problem, case), runs in every.items():
+        for i, seed in enumerate(runs.seeds):
+            last = runs.final[i], runs.recall[i], runs.cpu[i]
+            rows.append((problem, case.label, seed, runs.budget, *(short(float(value)) for value in last)))
+    return rows
+
+
+def ranked(every: Mapping[tuple[str, Case], Runs]) -> critical.Ranking | None:
+    """Methods ranked over the problems; None where there are too few of either."""
+    own = by_problem(every)
+    means = {p: {case.label: runs.at(runs.budget).mean for case, runs in rows.items()} for p, rows in own.items()}
+    return critical.ranking(means, {p: next(iter(rows.values())).maximise for p, rows in own.items()})
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -88,8 +139,12 @@ def summary(every: Mapping[tuple[str, Case], Runs], reference: Case | None = Non
         place = stats.ranks(finals, maximise=first.maximise)
         for label, rank in place.items():
             placed.setdefault(label, []).append(rank)
-        rows = [[case.label, *_cells(runs, first, place[case.label])] for case, runs in own.items()]
-        header = ["method", "runs", "best ± standard error", "worst", "mark", "rank", "recall", "optimiser seconds"]
+        others = [(case, runs) for case, runs in own.items() if runs is not first]
+        corrected = stats.corrected_marks([first.paired(runs) for _, runs in others], maximise=first.maximise)
+        holm = {case: sign for (case, _), sign in zip(others, corrected, strict=True)}
+        rows = [[c.label, *_cells(runs, first, place[c.label], holm.get(c, ""))] for c, runs in own.items()]
+        header = ["method", "runs", "best ± standard error", "worst", "mark", "Holm", "rank", "recall"]
+        header += ["optimiser seconds"]
         goal = "larger" if first.maximise else "smaller"
         parts.append(f"## {problem}\n\nAfter {first.budget} evaluations; {goal} is better.\n\n")
         parts[-1] += markdown_table(header, rows)
@@ -97,10 +152,17 @@ def summary(every: Mapping[tuple[str, Case], Runs], reference: Case | None = Non
         order = sorted(placed.items(), key=lambda item: float(np.mean(item[1])))
         rows = [[label, f"{np.mean(given):.2f}", str(len(given))] for label, given in order]
         parts.append("## Mean rank\n\n" + markdown_table(["method", "mean rank", "problems"], rows))
+        if (found := ranked(every)) is not None:
+            parts[-1] += (
+                f"\n\nFriedman's test that all are alike: p = {found.p_value:.2g}; mean ranks further apart than "
+            )
+            parts[-1] += (
+                f"{found.difference:.2f} differ significantly (Nemenyi, {stats.CONFIDENCE}): see the figure of ranks."
+            )
     return "\n\n".join([LEGEND, *parts]) + "\n"
 
 
-def _cells(runs: Runs, reference: Runs, rank: float) -> list[str]:
+def _cells(runs: Runs, reference: Runs, rank: float, holm: str) -> list[str]:
     found = runs.at(runs.budget)
     worst = np.nanmin(runs.final) if runs.maximise else np.nanmax(runs.final)
     return [
@@ -108,6 +170,7 @@ def _cells(runs: Runs, reference: Runs, rank: float) -> list[str]:
         str(found),
         number(float(worst)),
         "" if runs is reference else stats.mark(*reference.paired(runs), maximise=runs.maximise),
+        holm,
         f"{rank:g}",
         number(stats.summary(runs.recall).mean),
         f"{stats.summary(runs.seconds).mean:.2f}",

@@ -9,6 +9,7 @@ import numpy as np
 from mctsvs.lab import complexity, figures
 from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.entry import PaperEntry
+from mctsvs.lab.numbers import MADE, NOTE, Numbers
 from mctsvs.lab.page_head import Making, head
 
 MOST = 90  # per cent from which a term is said to dominate
@@ -34,7 +35,7 @@ def plots(measured: Sequence[complexity.Measurement]) -> list[figures.Plot]:
     return drawn
 
 
-def text(entry: PaperEntry, measured: Sequence[complexity.Measurement], making: Making) -> str:
+def text(entry: PaperEntry, measured: Sequence[complexity.Measurement], making: Making, day: str = "") -> str:
     slopes = complexity.slopes(measured)
     rows = [
         [
@@ -69,7 +70,8 @@ def text(entry: PaperEntry, measured: Sequence[complexity.Measurement], making: 
         )
         wrong = complexity.misfit(measured, what)
         fits.append(f"- {complexity.WHAT[what]}: {shown} seconds; median error {100 * wrong:.0f} %")
-    page = head(entry, making) + lead + markdown_table(header, rows)
+    made = Numbers([(MADE, making.command, day), *((NOTE, line) for line in making.lines(entry))])
+    page = head(entry, made) + lead + markdown_table(header, rows)
     return page + "\n\nFitted:\n\n" + "\n".join(fits) + "\n"
 
 

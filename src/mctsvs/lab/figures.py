@@ -1,7 +1,7 @@
 """Drawing: curves of means with standard error bars, in plots, readable in grey.
 
-What is drawn is computed elsewhere, and `styles.py` says how each method looks. PNG and SVG come out the same, byte for
-byte.
+What is drawn is computed elsewhere, and `styles.py` says how each method looks and is written. PNG, SVG and PDF come
+out the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mctsvs.common import Array, InputError
-from mctsvs.lab.styles import COMPACT, DARK, DASHES, MARKERS, STYLES, Style, short_names, styles
+from mctsvs.lab.styles import BLUE, COMPACT, DARK, DASHES, MARKERS, Style, short_names, styles
 
 BARS = 7  # error bars of a curve across a whole plot
 
@@ -25,6 +25,7 @@ class Curve:
     """A line with error bars; `error` may hold NaN, where no bar is drawn.
 
     With a `law`, the x and y of a line fitted to them, the points are not joined and the label stands where it ends.
+    `theirs`: of others, drawn thin and dashed in the colour of ours.
     """
 
     label: str
@@ -32,6 +33,7 @@ class Curve:
     mean: Array
     error: Array
     law: tuple[Array, Array] | None = None
+    theirs: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Plot:
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] = "linear"
     yrange: tuple[float, float] | None = None  # where several plots are to share it
+    apart: bool = False  # with a legend of its own: its curves are others than those of the other plots
     skip: float = 0.1
     """The vertical range is that of the curves after this share of their points: the first lie far away."""
 
@@ -59,6 +62,7 @@ class Dot:
     value: float
     error: float
     printed: float | None = None
+    name: str = ""  # beside the dots; default: the label
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ LAW: Mapping[str, Mapping[str, Any]] = {
     "measured": {"color": DARK, "linestyle": "none", "marker": "o", "markersize": 5},
     "power law fitted to the points under the line": {"color": DARK, "linewidth": 1.5},
 }
+THEIRS: Mapping[str, Any] = {"linewidth": 0.9, "linestyle": (0, (3, 2)), "alpha": 0.8}
+THEIR_NAME = "authors' runs"
 LOOK = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -91,7 +97,7 @@ LOOK = {
 }
 
 
-def _matplotlib() -> Any:
+def matplotlib() -> Any:
     try:
         import matplotlib as mpl
         import matplotlib.figure
@@ -101,11 +107,12 @@ def _matplotlib() -> Any:
     return mpl
 
 
-def _save(figure: Any, stem: Path) -> list[Path]:
-    paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
+def save(figure: Any, stem: Path) -> list[Path]:
+    paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg", ".pdf")]
     try:
         figure.savefig(paths[0], dpi=150, metadata={"Software": None})
         figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+        figure.savefig(paths[2], metadata={"CreationDate": None, "Creator": None, "Producer": None})
     except OSError as error:
         raise InputError(f"cannot write {str(paths[0])!r}: {error.strerror}") from None
     return paths
@@ -117,13 +124,16 @@ def columns(plots: int, most: int = 4) -> int:
 
 
 def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
-    """Write stem.png and stem.svg."""
-    mpl = _matplotlib()
+    """Write stem.png, stem.svg and stem.pdf."""
+    mpl = matplotlib()
     with mpl.rc_context(LOOK):
         wide = columns(len(plots))
         high = -(-len(plots) // wide)
-        labels = list(dict.fromkeys(c.label for plot in plots for c in plot.curves if c.law is None))
-        laws = LAW if any(curve.law for plot in plots for curve in plot.curves) else {}
+        together = [plot for plot in plots if not plot.apart]
+        labels = list(dict.fromkeys(c.label for plot in together for c in plot.curves if c.law is None))
+        laws = dict(LAW) if any(curve.law for plot in plots for curve in plot.curves) else {}
+        if any(curve.theirs for plot in plots for curve in plot.curves):
+            labels.append(THEIR_NAME)
         title, names = short_names(labels)
         width = (3.75 if laws else 3.15) * wide if wide > 1 else 5.6
         per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
@@ -132,7 +142,7 @@ def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
         legend_rows += bool(title) + bool(laws)
         figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
-        handles: dict[str, Any] = {}
+        handles: dict[str, Any] = {THEIR_NAME: mpl.lines.Line2D([], [], color=DARK, **THEIRS)}
         for plot, ax in zip(plots, axes.flat, strict=False):
             _plot(plot, ax, labels, handles)
         for ax in list(axes.flat)[len(plots) :]:
@@ -148,41 +158,42 @@ def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
             handlelength=3.2,
             columnspacing=1.4,
         )
-        return _save(figure, stem)
+        return save(figure, stem)
 
 
 def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: str, scale: DotScale) -> list[Path]:
     """A table as dots: a plot for each problem, a line for each method; hollow: the paper's number."""
-    mpl = _matplotlib()
+    mpl = matplotlib()
     with mpl.rc_context({**LOOK, "ytick.left": False}):
         labels = list(dict.fromkeys(dot.label for _, dots in rows for dot in dots))
-        longest = max(map(len, labels))
+        longest, names = max(map(len, labels)), list(labels)
         figure = mpl.figure.Figure(figsize=(2.5 * len(rows) + 0.07 * longest + 0.3, 0.27 * len(labels) + 1.25))
         axes = figure.subplots(1, len(rows), squeeze=False, sharey=True, sharex=scale.shared)
-        drawn = {"measured here, with standard error": mpl.lines.Line2D([], [], color=DARK, marker="o", markersize=5.5)}
+        drawn = {"measured here, with standard error": mpl.lines.Line2D([], [], color=BLUE, marker="o", markersize=5.5)}
         for (problem, dots), ax in zip(rows, axes.flat, strict=True):
             for dot in dots:
-                method = dot.label.partition("[")[0]  # rows have names, so cases may share their method's colour
-                y, colour = labels.index(dot.label), STYLES[method].colour if method in STYLES else DARK
+                y = labels.index(dot.label)  # rows have names: no need of colours
+                names[y] = dot.name or dot.label
                 error = [0.0 if np.isnan(dot.error) else dot.error]
-                ax.errorbar([dot.value], [y], xerr=error, fmt="o", color=colour, markersize=5.5, capsize=2.5)
+                ax.errorbar([dot.value], [y], xerr=error, fmt="o", color=BLUE, markersize=5.5, capsize=2.5)
                 if dot.printed is not None:  # in front and a little larger: it shows around a dot at the same place
                     (mark,) = ax.plot(dot.printed, y, "D", color=DARK, markerfacecolor="none", markersize=6.5, zorder=4)
                     drawn["printed in the paper"] = mark
             ax.set(title=problem, xscale="log" if scale.logarithmic else "linear")
             ax.set_ylim(len(labels) - 0.5, -0.5)
-            ax.set_yticks(range(len(labels)), labels)
+            ax.set_yticks(range(len(labels)), names)
             ax.margins(x=0.08)
         figure.supxlabel(axis, fontsize=9)
         figure.legend(list(drawn.values()), list(drawn), loc="outside upper center", ncols=2)
-        return _save(figure, stem)
+        return save(figure, stem)
 
 
 def _plot(plot: Plot, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     spacing = bar_spacing(plot)
-    looks = styles(labels) | styles([curve.label for curve in plot.curves if curve.law])
+    alone = [curve.label for curve in plot.curves if curve.law or plot.apart]
+    looks = styles([label for label in labels if label != THEIR_NAME]) | styles(alone)
     for i, curve in enumerate(plot.curves):
         style = looks[curve.label]
         known = np.flatnonzero(np.isfinite(curve.mean))
@@ -200,6 +211,9 @@ def _plot(plot: Plot, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -
         if curve.law is not None:
             ax.plot(x, mean, **line | mark | {"linestyle": "none"})
             ax.plot(*curve.law, **line)
+            continue
+        if curve.theirs:
+            ax.plot(x, mean, color=style.colour, zorder=2, **THEIRS)
             continue
         (handle,) = ax.plot(x, mean, linestyle=DASHES[style.dash], markevery=bars.tolist(), **line, **mark)
         handles.setdefault(curve.label, handle)
@@ -227,6 +241,9 @@ def _plot(plot: Plot, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -
             _log_ticks(line)
     if any(curve.law for curve in plot.curves):
         _name_laws(plot, ax, looks)
+    if plot.apart:
+        own = [curve.label for curve in plot.curves]
+        ax.legend([handles[label] for label in own], short_names(own)[1], fontsize=7.5, handlelength=2.6)
 
 
 def _name_laws(plot: Plot, ax: Any, looks: Mapping[str, Style]) -> None:

@@ -1,10 +1,11 @@
-"""The page of an entry: its runs, the authors' beside them, and how they compare."""
+"""The page of an entry: its numbers, the authors' beside them, and how they compare."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from mctsvs.lab.authors import Authors, Theirs
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entry import PaperEntry
 from mctsvs.lab.measures import Measure
+from mctsvs.lab.numbers import MADE, NOTE, OURS, PROBLEM, THEIRS, Numbers, Row, short
 from mctsvs.lab.page_head import Making, head
 from mctsvs.lab.runs import Runs
 
@@ -37,18 +39,12 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Page:
-    """One entry with its runs."""
+class Found:
+    """The runs of an entry, and the authors'."""
 
     entry: PaperEntry
-    making: Making
     runs: Mapping[tuple[str, Case], Runs]
     authors: Authors
-
-    @property
-    def measure(self) -> Measure:
-        assert self.entry.measure is not None
-        return self.entry.measure
 
     @property
     def budget(self) -> int:
@@ -58,35 +54,88 @@ class Page:
         """The cases that were run on a problem."""
         return {c: self.runs[problem, c] for c in self.entry.cases(problem) if (problem, c) in self.runs}
 
-    def printed(self, problem: str, case: Case) -> Any:
-        """What the paper prints; None: nothing."""
-        return self.entry.published.printed.get(case, {}).get(problem)
-
     def their(self, problem: str, case: Case) -> Theirs | None:
         """The authors' runs, where they are of the same thing."""
         if problem in self.entry.published.unlike:
             return None
         return self.authors.find(self.entry.published.logs, problem, case)
 
-    def text(self) -> str:
-        verdict = self.verdict() if self.measure.judged else None
-        judged = f"Against the authors' runs: {verdict}.\n\n" if verdict else ""
-        return head(self.entry, self.making) + judged + self.measure.table(self) + "\n"
+    def numbers(self, making: Making) -> Numbers:
+        """Everything a page is made of."""
+        assert self.entry.measure is not None
+        return Numbers([*self._made(making), *self.entry.measure.rows(self)])
 
-    def verdict(self) -> Verdict | None:
+    def _made(self, making: Making) -> Iterator[Row]:
+        effort = self.entry.effort
+        day = time.strftime("%Y-%m-%d")
+        seeds = making.seeds(effort.seeds)
+        yield MADE, making.command, day, "", effort.budget, "", "", len(effort.seeds), seeds
+        for note in making.lines(self.entry):
+            yield NOTE, note
+        for problem in self.entry.problems:
+            if own := self.on(problem):
+                first = next(iter(own.values()))
+                best = np.nan if first.optimum is None else first.optimum
+                yield PROBLEM, problem, "maximize" if first.maximise else "minimize", "", "", short(best)
+
+
+@dataclass(frozen=True)
+class Page:
+    """An entry with its numbers: with the library's settings, with the paper's, or both."""
+
+    entry: PaperEntry
+    library: Numbers | None = None
+    paper: Numbers | None = None
+
+    @classmethod
+    def read(cls, entry: PaperEntry, folder: Path) -> Page:
+        """From the files of numbers in a folder."""
+        paths = [folder / f"{entry.name}{ending}.csv" for ending in ("", "-paper")]
+        return cls(entry, *(Numbers.read(path) if path.is_file() else None for path in paths))
+
+    @property
+    def measure(self) -> Measure:
+        assert self.entry.measure is not None
+        return self.entry.measure
+
+    @property
+    def main(self) -> Numbers:
+        found = self.library or self.paper
+        assert found is not None
+        return found
+
+    @property
+    def both(self) -> bool:
+        return self.library is not None and self.paper is not None
+
+    def on(self, problem: str) -> Sequence[str]:
+        """Labels of the cases that there are numbers of."""
+        labels = [case.label for case in self.entry.cases(problem)]
+        return [label for label in labels if self.main.series(OURS, problem, label, self.measure.axis)]
+
+    def text(self) -> str:
+        judged = ""
+        if self.measure.judged:
+            verdicts = {"": self.main} | ({" with the paper's settings": self.paper} if self.both else {})
+            for words, numbers in verdicts.items():
+                verdict = self.verdict(numbers) if numbers else None
+                judged += f"Against the authors' runs{words}: {verdict}.\n\n" if verdict else ""
+        return head(self.entry, self.main, self.paper if self.both else None) + judged + self.measure.table(self) + "\n"
+
+    def verdict(self, numbers: Numbers) -> Verdict | None:
         """Over the cells that the authors ran too; None where there are none."""
         distances: list[float] = []
         taus = []
         for problem in self.entry.problems:
-            pairs = []
-            for case, runs in self.on(problem).items():
-                their = self.their(problem, case)
-                if their is None or not (n := their.last(runs.budget)):
+            pairs, maximise = [], numbers.maximise(problem)
+            for label in self.on(problem):
+                ours, theirs = (numbers.series(s, problem, label, self.measure.axis) for s in (OURS, THEIRS))
+                n = max((n for n in theirs if n in ours), default=None)
+                if n is None:
                     continue
-                ours, found = runs.at(n), their.at(n)
-                if n == self.budget:  # an order of values after different numbers of evaluations says nothing
-                    pairs.append((ours.mean, found.mean))
-                distances.append(stats.apart(ours, found) * (1.0 if runs.maximise else -1.0))
+                if n == numbers.budget:  # an order of values after different numbers of evaluations says nothing
+                    pairs.append((ours[n].mean, theirs[n].mean))
+                distances.append(stats.apart(ours[n], theirs[n]) * (1.0 if maximise else -1.0))
             if len(pairs) > 2:
                 taus.append(stats.rank_correlation(*zip(*pairs, strict=True)))
         known = np.array([d for d in distances if not np.isnan(d)])  # NaN: a single run has no error to measure by

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from mctsvs.common import InputError
 from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.entry import PaperEntry
+from mctsvs.lab.numbers import Numbers
 from mctsvs.problems import data
 
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
@@ -26,40 +26,64 @@ def write(path: Path, text: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Making:
-    """How a page was made."""
+    """How numbers were made."""
 
     command: str
     quick: bool = False
-    paper: bool = False  # with the paper's options
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()  # methods too slow for --quick
 
+    def seeds(self, seeds: Sequence[int]) -> str:
+        return seed_list(seeds)
 
-def head(entry: PaperEntry, making: Making) -> str:
-    """Title, where it comes from, how it was made, what was left out, the figure."""
-    about, effort = entry.about, entry.effort
-    made = f"{about.place}. `{making.command}`, {time.strftime('%Y-%m-%d')}."
-    if entry.panels:
-        seeds = f"seed{'s' * (len(effort.seeds) > 1)} {seed_list(effort.seeds)}"
-        made += f" {effort.budget} evaluations, {seeds}{_options(entry, making.paper)}."
-    lines = [f"# {about.title}", made]
-    if slower := _slower(entry):
-        lines.append(f"Slow methods got less: {'; '.join(slower)}.")
-    if making.quick:
-        lines.append("**Quick**: so few seeds and evaluations show that everything runs, and nothing else.")
-    if making.left_out:
-        lines.append(f"Left out, too slow for this: {', '.join(making.left_out)}.")
+    def lines(self, entry: PaperEntry) -> list[str]:
+        """What a page has to say of them."""
+        lines = []
+        if slower := _slower(entry):
+            lines.append(f"Slow methods got less: {'; '.join(slower)}.")
+        if self.quick:
+            lines.append("**Quick**: so few seeds and evaluations show that everything runs, and nothing else.")
+        if self.left_out:
+            lines.append(f"Left out, too slow for this: {', '.join(self.left_out)}.")
+        return lines + [f"Note: {note}" for note in self.notes if note]
+
+
+def head(entry: PaperEntry, numbers: Numbers, paper: Numbers | None = None) -> str:
+    """Title, where it comes from, how it was made, what was left out, the figures."""
+    about = entry.about
+    lines = [f"# {about.title}", f"{about.place}. {_made(entry, numbers)}", *numbers.notes]
+    if paper is not None:
+        lines += [f"Beside it, {_made(entry, paper)}", *paper.notes]
     lines.append(f"The paper: {about.says}")
-    lines += [f"Note: {note}" for note in (about.note, *making.notes) if note]
-    lines.append(f"![{about.title}]({entry.name}.png)")
+    lines += [f"Note: {about.note}"] if about.note else []
+    lines.append(f"![{about.title}]({entry.name}{_ending(numbers)}.png)")
+    if paper is not None:
+        lines.append(f"![{about.title}, with the paper's settings]({entry.name}-paper.png)")
     return "\n\n".join(lines) + "\n\n"
 
 
-def _options(entry: PaperEntry, paper: bool) -> str:
+def _ending(numbers: Numbers) -> str:
+    return "-paper" if is_paper(numbers) else ""
+
+
+def is_paper(numbers: Numbers) -> bool:
+    """Whether they were made with the paper's settings."""
+    return "--paper" in numbers.command.split()
+
+
+def _made(entry: PaperEntry, numbers: Numbers) -> str:
+    text = f"`{numbers.command}`, {numbers.day}."
+    if not entry.panels:
+        return text
+    seeds = f"seed{'s' * (int(numbers.made[7] or 0) != 1)} {numbers.seeds}"
+    return f"{text} {numbers.budget} evaluations, {seeds}{_options(entry, numbers)}."
+
+
+def _options(entry: PaperEntry, numbers: Numbers) -> str:
     if entry.measure is None or not entry.measure.with_options:
         return ""
-    if paper:
-        return ", with the paper's exploration constant, candidate search and 50 evaluations for TuRBO on a subset"
+    if is_paper(numbers):
+        return ", with the paper's settings (`mctsvs.settings`)"
     return (
         ", with the library's defaults (C_p from the spread of the values, gradient search, 12 evaluations for "
         "TuRBO on a subset)"
@@ -101,17 +125,21 @@ def index(folder: Path, entries: Mapping[str, PaperEntry]) -> Path:
         if page.is_file():
             text = page.read_text(encoding="utf-8")
             command = re.search(r"`(mctsvs reproduce [^`]*)`, (\d{4}-\d{2}-\d{2})", text)
-            judged = re.search(r"^Against the authors' runs: (.*)\.$", text, re.MULTILINE)
+            judged = [
+                re.search(rf"^Against the authors' runs{words}: (.*)\.$", text, re.MULTILINE)
+                for words in ("", " with the paper's settings")
+            ]
             rows.append(
                 [
                     f"[{name}]({name}.md)",
                     entry.about.title,
                     entry.about.place,
                     f"`{command[1]}`, {command[2]}" if command else "",
-                    judged[1] if judged else "",
+                    *(found[1] if found else "" for found in judged),
                 ]
             )
     header = ["entry", "what", "in the paper", "made by", "our values against the authors' runs"]
+    header += ["with the paper's settings"]
     generated = f"{BEGIN}\n\n{markdown_table(header, rows)}\n\n{END}"
     path = folder / "README.md"
     if path.is_file() and BEGIN in (text := path.read_text(encoding="utf-8")) and END in text:

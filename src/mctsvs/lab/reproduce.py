@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.lab import authors, figures, grid, page_head
+from mctsvs.lab import authors, comparison, figures, grid, latex, numbers, page_head
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Panel, PaperEntry
-from mctsvs.lab.page import Page
+from mctsvs.lab.page import Found, Page
 from mctsvs.lab.page_head import Making
 from mctsvs.lab.paper_settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, set_by_paper
 from mctsvs.lab.runs import finished
 from mctsvs.lab.store import Job, Store
-
-COLUMNS = ("source", "problem", "method", "axis", "x", "mean", "standard_error", "runs")
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Choice:
     seeds: tuple[int, ...] | None = None  # None: the paper's
     budget: int | None = None
     quick: bool = False
-    paper: bool = False  # the paper's exploration constant, candidate search and length of TuRBO's bursts
+    paper: bool = False  # the paper's settings: see `mctsvs.settings`
     without: tuple[str, ...] = ()  # methods to leave out
     fewer: tuple[tuple[str, int], ...] = ()  # methods that get only so many of the seeds
     data: bool = False  # a folder of measured data was given
@@ -130,7 +127,10 @@ def in_order(planned: Plan) -> list[Job]:
 def reproduce(
     entry: PaperEntry, choice: Choice, store: Store, folder: Path, *, workers: int, listen: grid.Listener | None = None
 ) -> Reproduction:
-    """Run what is missing of the entry and write NAME.png, NAME.svg, NAME.csv and NAME.md into `folder`."""
+    """Run what is missing of the entry; write its numbers, those of each seed, its figure and its page into `folder`.
+
+    The page, NAME.md, is of all numbers there: NAME.csv of the library's settings, NAME-paper.csv of the paper's.
+    """
     shrunk = shrink(entry, choice)
     if entry.measure is None:
         return _complexity(shrunk, choice, folder)
@@ -147,13 +147,26 @@ def reproduce(
         outcome.notes.append("no run could be finished")
         return outcome
     shown = [page_head.without_paths(note) for note in notes]
-    making = Making(command(entry, choice), choice.quick, choice.paper, shown, too_slow(entry, choice))
-    page = Page(usable, making, runs, authors.read(usable.effort.seeds))
-    outcome.files += write_numbers(folder / f"{entry.name}.csv", [COLUMNS, *entry.measure.numbers(page)])
-    measure = entry.measure
-    outcome.files += _drawn(lambda: measure.draw(page, folder / entry.name), outcome)
-    outcome.files += page_head.write(folder / f"{entry.name}.md", page.text())
+    making = Making(command(entry, choice), choice.quick, shown, too_slow(entry, choice))
+    found = Found(usable, runs, authors.read(usable.effort.seeds))
+    stem = entry.name + "-paper" * choice.paper
+    outcome.files += found.numbers(making).write(folder / f"{stem}.csv")
+    outcome.files += numbers.write(folder / f"{stem}-seeds.csv", comparison.seeds(runs))
+    outcome.files += page_of(entry, folder, outcome, drawn=(stem,))
     return outcome
+
+
+def page_of(entry: PaperEntry, folder: Path, outcome: Reproduction, drawn: tuple[str, ...] = ()) -> list[Path]:
+    """The page, its LaTeX table and its figures (default: all), from the numbers in the folder."""
+    page, measure = Page.read(entry, folder), entry.measure
+    if measure is None or (page.library is None and page.paper is None):
+        raise InputError(f"{str(folder)!r} holds no numbers of {entry.name!r}: run mctsvs reproduce {entry.name} first")
+    files: list[Path] = []
+    for stem, own in ((entry.name, page.library), (f"{entry.name}-paper", page.paper)):
+        if own is not None and (not drawn or stem in drawn):
+            files += _drawn(lambda own=own, stem=stem: measure.draw(entry, own, folder / stem), outcome)  # type: ignore[misc]
+    files += page_head.write(folder / f"{entry.name}.tex", latex.table(entry, page.main, page.paper))
+    return [*files, *page_head.write(folder / f"{entry.name}.md", page.text())]
 
 
 def _drawn(draw: Callable[[], list[Path]], outcome: Reproduction) -> list[Path]:
@@ -171,23 +184,13 @@ def _complexity(entry: PaperEntry, choice: Choice, folder: Path) -> Reproduction
     sizes = (complexity.QUICK_POINTS, complexity.QUICK_VARIABLES) if choice.quick else ()
     measured = complexity.measure(*sizes)
     rows = [("what", "t", "d", "seconds"), *((m.what, m.t, m.d, m.seconds) for m in measured)]
-    outcome.files += write_numbers(folder / f"{entry.name}.csv", rows)
+    outcome.files += numbers.write(folder / f"{entry.name}.csv", rows)
     plots = complexity_page.plots(measured)
     outcome.files += _drawn(lambda: figures.draw(plots, folder / entry.name), outcome)
-    making = Making(command(entry, choice), choice.quick, notes=outcome.notes)
-    text = complexity_page.text(entry, measured, making)
+    making = Making(command(entry, choice), choice.quick, outcome.notes)
+    text = complexity_page.text(entry, measured, making, time.strftime("%Y-%m-%d"))
     outcome.files += page_head.write(folder / f"{entry.name}.md", text)
     return outcome
-
-
-def write_numbers(path: Path, rows: Sequence[Sequence[Any]]) -> list[Path]:
-    """The numbers behind a figure."""
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
-    return [path]
 
 
 def command(entry: PaperEntry, choice: Choice) -> str:

@@ -23,6 +23,11 @@ class Summary:
     sd: float  # of the sample; NaN for fewer than two
     error: float  # standard error of the mean
 
+    @classmethod
+    def of(cls, n: int, mean: float, error: float) -> Summary:
+        """From a mean and its standard error."""
+        return cls(n, mean, error * float(np.sqrt(n)), error)
+
     def __str__(self) -> str:
         if self.n < 2:
             return number(self.mean)
@@ -79,6 +84,24 @@ def mark(reference: npt.ArrayLike, other: npt.ArrayLike, *, maximise: bool = Tru
     ranks = rankdata(np.abs(difference))
     ahead = ranks[difference > 0].sum() > ranks[difference < 0].sum()
     return BETTER if ahead == maximise else WORSE
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number (Holm, Scandinavian Journal of Statistics, 1979)."""
+    order = np.argsort(values, kind="stable")
+    raised = np.array(values, dtype=np.float64)[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return [float(p) for p in corrected]
+
+
+def corrected_marks(pairs: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], *, maximise: bool = True) -> list[str]:
+    """As `mark`, of pairs of values (the reference's, another's), with p-values corrected for the number of pairs."""
+    corrected = holm([signed_rank(one, other) for one, other in pairs])
+    return [
+        LEVEL if p >= CONFIDENCE else mark(one, other, maximise=maximise, level=1.1)
+        for p, (one, other) in zip(corrected, pairs, strict=True)
+    ]
 
 
 def tally(marks: Sequence[str]) -> str:

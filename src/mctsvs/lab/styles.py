@@ -92,8 +92,58 @@ def _free(taken: Sequence[Style]) -> Style:
 
 
 def short_names(labels: Sequence[str]) -> tuple[str, list[str]]:
-    """A title for the legend and a name for each label: what all have in common is said once."""
+    """A title for the legend and a name for each label, as papers write them: what all have in common is said once."""
     methods = {label.partition("[")[0] for label in labels}
     if len(labels) > 1 and len(methods) == 1 and all(label.endswith("]") for label in labels):
-        return methods.pop(), [label.partition("[")[2][:-1].replace(",", ", ") for label in labels]
-    return "", list(labels)
+        return written(methods.pop()), [_options(label.partition("[")[2][:-1]) for label in labels]
+    return "", [written(label) for label in labels]
+
+
+# methods and options as the paper writes them
+METHODS: Mapping[str, str] = {
+    "bo": "Vanilla BO",
+    "sklearn-bo": "Vanilla BO (scikit-learn)",
+    "random": "RS",
+    "cma-es": "CMA-ES",
+    "hesbo": "HeSBO",
+    "baxus": "BAxUS",
+    "ucb-all": "GP-UCB, all variables",
+    "ucb-dropout": "GP-UCB, Dropout",
+    "ucb-mcts-vs": "GP-UCB, MCTS-VS",
+    "mcts-vs": "mcts-vs (default)",
+    "optuna-tpe": "Optuna TPE",
+    "optuna-gp": "Optuna GP",
+}
+WORDS = {"turbo": "TuRBO", "dropout": "Dropout", "lasso": "LASSO-VS"}
+CAPITALS = ("mcts", "vs", "bo", "rs", "la", "saasbo", "saas", "alebo", "vae", "rembo", "gtbo", "dsp", "iso", "m")
+OPTIONS = {
+    "cp": "$C_p$",
+    "bad_limit": "$N_{bad}$",
+    "split_size": "$N_{split}$",
+    "subset_batches": "$N_v$",
+    "samples": "$N_s$",
+    "k": "$k$",
+    "d": "$d$",
+}
+VALUES = {"variant=authors-program": "authors' program", "variant=authors-recall": "authors' recall program"}
+
+
+def written(label: str) -> str:
+    """A case as the paper writes it: MCTS-VS-BO, C_p = 0.1."""
+    method, bracket, rest = label.partition("[")
+    parts = [WORDS.get(part, part.upper() if part in CAPITALS else part) for part in method.split("-")]
+    name = METHODS.get(method, "-".join(parts))
+    return f"{name}, {_options(rest[:-1])}" if bracket else name
+
+
+def _options(text: str) -> str:
+    found = []
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if name == "fill_in":
+            found.append(value)
+        elif part in VALUES:
+            found.append(VALUES[part])
+        else:
+            found.append(f"{OPTIONS[name]} = {value}" if equals and name in OPTIONS else part.replace("=", " = "))
+    return ", ".join(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,17 @@ from mctsvs.lab.authors import Theirs
 from mctsvs.lab.cases import Case
 from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.measures.base import Dots
+from mctsvs.lab.numbers import OURS, PRINTED, THEIRS, Numbers, Row
 from mctsvs.lab.runs import Runs
 from mctsvs.lab.stats import Summary, number
 
 if TYPE_CHECKING:
-    from mctsvs.lab.page import Page
+    from mctsvs.lab.entry import PaperEntry
+    from mctsvs.lab.page import Found, Page
+
+CODES: Mapping[str, int] = {stats.BETTER: 1, stats.LEVEL: 0, stats.WORSE: -1}
+SIGNS = {code: sign for sign, code in CODES.items()}
+"""How marks are written among numbers."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +29,10 @@ class Seconds(Dots):
     """Processor seconds of asking and telling, and their ratio to the reference's."""
 
     reference: Case
-    name = "seconds"
+    axis = "seconds"
     scale = figures.DotScale(logarithmic=True)
 
-    def axis(self, budget: int) -> str:
+    def title(self, budget: int) -> str:
         return f"processor seconds of {budget} evaluations"
 
     def of(self, runs: Runs) -> Summary:
@@ -38,35 +45,34 @@ class Seconds(Dots):
         """Ours and the paper's."""
         label, problems = self.reference.label, page.entry.problems
         header = ["method", *(cell for p in problems for cell in (p, f"of {label}", "paper", "of Vanilla BO"))]
-        rows = [[c.label, *(cell for p in problems for cell in self._cells(page, p, c))] for c in page.entry.cases()]
+        cases = page.entry.cases()
+        rows = [[c.label, *(cell for p in problems for cell in self._cells(page.main, p, c.label))] for c in cases]
         lead = (
-            f"Seconds of {page.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
+            f"Seconds of {page.main.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
             f"and as a share of those of `{label}`; the paper's were taken on another machine and are for 100 "
             "evaluations, their standard errors from the authors' 30 runs.\n\n"
         )
         return lead + markdown_table(header, rows)
 
-    def _cells(self, page: Page, problem: str, case: Case) -> list[str]:
-        runs, base = page.runs.get((problem, case)), page.runs.get((problem, self.reference))
-        printed, vanilla = self.printed(page, problem, case), self.printed(page, problem, self.reference)
+    def _cells(self, numbers: Numbers, problem: str, label: str) -> list[str]:
+        ours, printed, theirs = (numbers.at(s, problem, label, self.axis) for s in (OURS, PRINTED, THEIRS))
+        base, vanilla = (numbers.at(s, problem, self.reference.label, self.axis) for s in (OURS, PRINTED))
         cells = ["", "", "", ""]
-        if runs is not None:
-            ours = self.of(runs)
+        if ours is not None:
             cells[0] = f"{ours} ({ours.n})"
-            cells[1] = f"{ours.mean / self.of(base).mean:.3f}" if base is not None else ""
+            cells[1] = f"{ours.mean / base.mean:.3f}" if base is not None else ""
         if printed is not None:
-            found = self.their(page, problem, case)
-            cells[2] = number(printed) + (f" ± {number(found.error)}" if found else "")
-            cells[3] = f"{printed / vanilla:.2f}" if vanilla else ""
+            cells[2] = number(printed.mean) + (f" ± {number(theirs.error)}" if theirs else "")
+            cells[3] = f"{printed.mean / vanilla.mean:.2f}" if vanilla else ""
         return cells
 
 
 class Recall(Dots):
     """The share of the valid variables among those selected."""
 
-    name = "recall"
+    axis = "recall"
 
-    def axis(self, budget: int) -> str:
+    def title(self, budget: int) -> str:
         return "recall"
 
     def of(self, runs: Runs) -> Summary:
@@ -76,14 +82,18 @@ class Recall(Dots):
         """Their file does not say which variables were selected."""
 
     def table(self, page: Page) -> str:
+        settings = {"": page.main} | ({", paper's settings": page.paper} if page.both else {})
         header = ["method", *(cell for problem in page.entry.problems for cell in (problem, "paper"))]
         rows = []
-        for case in page.entry.cases():
-            row = [case.label]
-            for problem in page.entry.problems:
-                runs, printed = page.runs.get((problem, case)), self.printed(page, problem, case)
-                row += [str(self.of(runs)) if runs is not None else "", "" if printed is None else number(printed)]
-            rows.append(row)
+        for words, numbers in settings.items():
+            for case in page.entry.cases():
+                row = [case.label + words]
+                for problem in page.entry.problems:
+                    ours = numbers.at(OURS, problem, case.label, self.axis) if numbers else None
+                    printed = self.printed(page.entry, problem, case)
+                    row += ["" if ours is None else str(ours), "" if printed is None else number(printed)]
+                if any(row[1::2]):
+                    rows.append(row)
         return markdown_table(header, rows)
 
 
@@ -92,55 +102,82 @@ class Significance(Dots):
     """Final values and the Wilcoxon signed-rank test; marks from the reference's point of view."""
 
     reference: Case
-    name = "significance"
+    axis = "significance"
     judged = True
     scale = figures.DotScale(shared=False)
 
-    def axis(self, budget: int) -> str:
+    def title(self, budget: int) -> str:
         return f"best value after {budget} evaluations"
 
     def of(self, runs: Runs) -> Summary:
         return runs.at(runs.budget)
 
-    def printed(self, page: Page, problem: str, case: Case) -> float | None:
-        cell = page.printed(problem, case)
+    def printed(self, entry: PaperEntry, problem: str, case: Case) -> float | None:
+        cell = entry.published.printed.get(case, {}).get(problem)
         return None if cell is None else float(cell[0])
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        yield from super().rows(found)
+        for problem in found.entry.problems:
+            own, their_base = found.on(problem), found.their(problem, self.reference)
+            base = own.get(self.reference)
+            pairs = {c: base.paired(runs) for c, runs in own.items() if base is not None and c != self.reference}
+            corrected = stats.corrected_marks(list(pairs.values()), maximise=base.maximise if base else True)
+            for (case, pair), holm in zip(pairs.items(), corrected, strict=True):
+                cell = problem, case.label
+                yield OURS, *cell, "mark", found.budget, CODES[stats.mark(*pair, maximise=own[case].maximise)]
+                yield OURS, *cell, "mark, Holm", found.budget, CODES[holm]
+                their = found.their(problem, case)
+                if their and their_base and found.budget in their.checkpoints:
+                    sign = stats.mark(*their_base.paired(their, found.budget))
+                    yield THEIRS, *cell, "mark", found.budget, CODES[sign], "", "", their.logs
 
     def table(self, page: Page) -> str:
         """The paper's table with ours and the authors' logs beside it."""
+        header = ["problem", "method", "ours", "mark", "mark, Holm"]
+        header += ["paper's settings", "mark", "mark, Holm"] if page.both else []
+        header += ["paper", "mark", "authors' logs", "mark from them", "no worse than the paper by one standard error"]
+        header += ["paper's settings - authors' logs, standard errors"] if page.both else []
         rows = [[p, c.label, *self._cells(page, p, c)] for p in page.entry.problems for c in page.entry.cases(p)]
+        signs = [i for i, name in enumerate(header) if name.startswith("mark")]
         for label in dict.fromkeys(row[1] for row in rows):
-            own = [row for row in rows if row[1] == label]
-            tallies = ["+/-/≈", label, *[""] * 7]
-            for column in (3, 5, 7):
-                marks = [row[column] for row in own if row[column]]
-                tallies[column] = stats.tally(marks) if marks else ""
+            tallies = ["+/-/≈", label, *[""] * (len(header) - 2)]
+            for column in signs:
+                given = [row[column] for row in rows if row[1] == label and row[column]]
+                tallies[column] = stats.tally(given) if given else ""
             if any(tallies[2:]):
                 rows.append(tallies)
         lead = (
-            f"Best value after {page.budget} evaluations: mean ± standard error (standard deviation). A mark "
+            f"Best value after {page.main.budget} evaluations: mean ± standard error (standard deviation). A mark "
             f"says that `{self.reference.label}` is significantly better (+) or worse (-) than the method, or neither "
-            f"(≈): Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}.\n\n"
+            f"(≈): Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}; Holm: corrected for the number of "
+            "methods compared on the problem.\n\n"
         )
-        header = ["problem", "method", "ours", "mark", "paper", "mark", "authors' logs", "mark from them"]
-        return lead + markdown_table([*header, "no worse than the paper by one standard error"], rows)
+        return lead + markdown_table(header, rows)
 
     def _cells(self, page: Page, problem: str, case: Case) -> list[str]:
-        cells = [""] * 7
-        runs, their, printed = page.runs.get((problem, case)), page.their(problem, case), page.printed(problem, case)
-        other = case != self.reference
-        if runs is not None:
-            ours, base = self.of(runs), page.runs.get((problem, self.reference))
-            cells[0] = f"{ours} ({number(ours.sd)}, {ours.n} runs)"
-            if base is not None and other:
-                cells[1] = stats.mark(*base.paired(runs), maximise=runs.maximise)
-            if printed is not None and not page.making.quick:
-                cells[6] = "no" if printed[0] - ours.mean > ours.error else "yes"
-        if printed is not None:
-            cells[2], cells[3] = f"{printed[0]:.3f} ({printed[1]:.3f})", printed[2]
-        if their is not None and page.budget in their.checkpoints:
-            found, their_base = their.at(page.budget), page.their(problem, self.reference)
-            cells[4] = f"{number(found.mean)} ({number(found.sd)})"
-            if their_base is not None and other:
-                cells[5] = stats.mark(*their_base.paired(their, page.budget))
+        numbers, label = page.main, case.label
+        printed = page.entry.published.printed.get(case, {}).get(problem)
+        theirs = numbers.at(THEIRS, problem, label, self.axis)
+        ours = numbers.at(OURS, problem, label, self.axis)
+        cells = self._own(numbers, problem, label)
+        cells += self._own(page.paper, problem, label) if page.both and page.paper else []
+        cells += [f"{printed[0]:.3f} ({printed[1]:.3f})", printed[2]] if printed else ["", ""]
+        cells += [f"{number(theirs.mean)} ({number(theirs.sd)})"] if theirs else [""]
+        cells += [_sign(numbers, THEIRS, problem, label, "mark")]
+        judged = printed and ours and "--quick" not in numbers.command
+        cells += [("no" if printed[0] - ours.mean > ours.error else "yes") if judged else ""]
+        if page.both and page.paper:
+            own = page.paper.at(OURS, problem, label, self.axis)
+            cells += [f"{stats.apart(own, theirs):+.1f}" if own and theirs else ""]
         return cells
+
+    def _own(self, numbers: Numbers, problem: str, label: str) -> list[str]:
+        ours = numbers.at(OURS, problem, label, self.axis)
+        value = "" if ours is None else f"{ours} ({number(ours.sd)}, {ours.n} runs)"
+        return [value, *(_sign(numbers, OURS, problem, label, axis) for axis in ("mark", "mark, Holm"))]
+
+
+def _sign(numbers: Numbers, source: str, problem: str, label: str, axis: str) -> str:
+    found = numbers.at(source, problem, label, axis)
+    return "" if found is None else SIGNS[int(found.mean)]
