@@ -26,6 +26,7 @@ from mctsvs.options import Options, option
 
 COVARIANCES = ("auto", "full", "diagonal")
 STARTS = ("centre", "random")
+TOWARDS = ("better", "worse")
 FULL_LIMIT = 1000  # coordinates; a full matrix of 100,000 would take 75 GiB
 CONVERGED = 1e-9  # standard deviation, in widths of the box, below which a run has nothing left to find
 FLAT = 0.75  # share of a generation with one value that makes it flat
@@ -37,6 +38,8 @@ class EvolutionOptions(Options):
     sigma       first standard deviation in widths of the box; pycma keeps it at most a
                 third, so the paper's 0.8 (Hartmann, width 1) and 10 (Levy, width 20) both mean that third here.
     start       centre of the box, or a random point, as in the MCTS-VS paper's experiments
+    towards     better values; or worse ones, what a minimiser does that is told the value to be maximised: only to see
+                what that gives (docs/results/slips.md)
     covariance  full: learns how variables go together, D^2 numbers; diagonal: one step size per variable, D numbers;
                 auto: full up to 1,000 coordinates, diagonal beyond
     """
@@ -44,6 +47,7 @@ class EvolutionOptions(Options):
     population: int = option(20, least=4)
     sigma: float = option(0.1, above=0, most=1)
     start: str = option("centre", among=STARTS)
+    towards: str = option("better", among=TOWARDS)
     covariance: str = option("auto", among=COVARIANCES)
 
     def diagonal(self, dimension: int) -> bool:
@@ -124,7 +128,7 @@ class Strategy:
     def update(self, generation: Generation) -> None:
         """Move the distribution; a failure counts as the worst value of its generation."""
         drawn = [self.points.pop(number) for number in generation.members]
-        loss = -np.array(generation.values)  # pycma minimises
+        loss = np.array(generation.values) * (1.0 if self.options.towards == "worse" else -1.0)  # pycma minimises
         if np.isnan(loss).all():
             return  # nothing to be learned: draw again
         loss[np.isnan(loss)] = np.nanmax(loss)

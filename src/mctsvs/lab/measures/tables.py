@@ -50,9 +50,15 @@ class Seconds(Dots):
         lead = (
             f"Seconds of {page.main.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
             f"and as a share of those of `{label}`; the paper's were taken on another machine and are for 100 "
-            "evaluations, their standard errors from the authors' 30 runs.\n\n"
+            f"evaluations, their standard errors from the authors' runs of our seeds ({self._theirs(page.main)}).\n\n"
         )
         return lead + markdown_table(header, rows)
+
+    def _theirs(self, numbers: Numbers) -> int:
+        """Most runs of theirs behind a number."""
+        return max(
+            (s.n for (source, *_), own in numbers.cells.items() if source == THEIRS for s in own.values()), default=0
+        )
 
     def _cells(self, numbers: Numbers, problem: str, label: str) -> list[str]:
         ours, printed, theirs = (numbers.at(s, problem, label, self.axis) for s in (OURS, PRINTED, THEIRS))
