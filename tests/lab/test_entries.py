@@ -83,7 +83,7 @@ def test_the_printed_numbers() -> None:
 def test_seeds_and_budgets_are_the_papers() -> None:
     entry = ENTRIES["significance"]
     planned = reproduce.plan(reproduce.shrink(entry, Choice()), Choice())
-    assert len(planned) == 16
+    assert len(planned) == 20
     assert [job.seed for job in planned["Levy10_100", Case("turbo")]] == list(FIFTY)
     assert {job.budget for jobs in planned.values() for job in jobs} == {600}
     assert ENTRIES["time"].effort.budget == 100

@@ -144,7 +144,8 @@ class Significance(Dots):
         header += ["paper's settings", "mark", "mark, Holm"] if page.both else []
         header += ["paper", "mark", "authors' logs", "mark from them", "no worse than the paper by one standard error"]
         header += ["paper's settings - authors' logs, standard errors"] if page.both else []
-        rows = [[p, c.label, *self._cells(page, p, c)] for p in page.entry.problems for c in page.entry.cases(p)]
+        cells = [(p, c, self._cells(page, p, c)) for p in page.entry.problems for c in page.entry.cases(p)]
+        rows = [[p, c.label, *own] for p, c, own in cells if any(own)]
         signs = [i for i, name in enumerate(header) if name.startswith("mark")]
         for label in dict.fromkeys(row[1] for row in rows):
             tallies = ["+/-/≈", label, *[""] * (len(header) - 2)]
