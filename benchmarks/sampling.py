@@ -336,7 +336,7 @@ def draw_page(folder: Path) -> None:
     from mctsvs import problems
     from mctsvs.lab import comparison, figures, stats
 
-    plots = []
+    plots: list[figures.Plot] = []
     for problem in FOUR:
         curves = []
         for method in ("turbo", "mcts-vs-turbo"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -63,14 +64,15 @@ def plotted(
     named: bool = True,
 ) -> figures.Plot:
     """Where the optimum is known and no curve reaches it, the logarithm of the regret: it shows who ends where."""
-    along = ("wall seconds", "log") if by_seconds else ("evaluations", "linear")
+    along = "wall seconds" if by_seconds else "evaluations"
+    scale: Literal["linear", "log"] = "log" if by_seconds else "linear"
     lost = _regrets(curves, optimum, maximise) if optimum is not None else None
     if lost is not None:
         name = "regret: optimum minus best value" if maximise else "regret: best value minus optimum"
-        return figures.Plot(problem, along[0], name if named else "", lost, xscale=along[1], yscale="log")
+        return figures.Plot(problem, along, name if named else "", lost, xscale=scale, yscale="log")
     levels = {} if optimum is None else {"optimum": optimum}
     name = "best value so far" if named else ""
-    return figures.Plot(problem, along[0], name, curves, levels=levels, xscale=along[1])
+    return figures.Plot(problem, along, name, curves, levels=levels, xscale=scale)
 
 
 def _regrets(curves: Sequence[figures.Curve], optimum: float, maximise: bool) -> list[figures.Curve] | None:

@@ -132,9 +132,9 @@ def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
         together = [plot for plot in plots if not plot.apart]
         labels = list(dict.fromkeys(c.label for plot in together for c in plot.curves if c.law is None))
         laws = dict(LAW) if any(curve.law for plot in plots for curve in plot.curves) else {}
-        if any(curve.theirs for plot in plots for curve in plot.curves):
-            labels.append(THEIR_NAME)
         title, names = short_names(labels)
+        if any(curve.theirs for plot in plots for curve in plot.curves):
+            labels, names = [*labels, THEIR_NAME], [*names, THEIR_NAME]
         width = (3.75 if laws else 3.15) * wide if wide > 1 else 5.6
         per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
         legend_rows = -(-len(labels) // per_row)

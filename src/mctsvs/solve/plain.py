@@ -71,22 +71,29 @@ def matern(r: Array) -> Array:
 
 
 def likelihood(theta: Array, distance: Array, y: Array) -> tuple[float, Array]:
-    """Negative log marginal likelihood and its gradient in (log c, log l)."""
-    c, t = np.exp(theta[0]), ROOT5 * distance / np.exp(theta[1])
-    decay = c * np.exp(-t)
-    K = (1.0 + t + t * t / 3.0) * decay
-    slope = t * t * (1.0 + t) / 3.0 * decay  # dK / d log l
-    A = K.copy()
-    A[np.diag_indices_from(A)] += NOISE
+    """Negative log marginal likelihood and its gradient in (log c, log l).
+
+    With A = K + noise and w = A^-1 y the gradient is -1/2 (w' dK w - tr(A^-1 dK)); for log c, dK = K = A - noise.
+    """
+    n, t = len(y), (ROOT5 / np.exp(theta[1])) * distance
+    decay = np.exp(theta[0] - t)
+    A = (t / 3.0 + 1.0) * t
+    A += 1.0
+    A *= decay
+    t *= (t + 1.0) * t
+    t *= decay
+    slope = t  # of K in log l, three times; zero on the diagonal
+    A[np.diag_indices(n)] += NOISE
     factor, failed = dpotrf(A, lower=0, clean=1)
     if failed:
         return np.inf, np.zeros(2)
     weights, _ = dpotrs(factor, y, lower=0)
-    value = 0.5 * float(y @ weights) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * np.log(2.0 * np.pi)
-    inverse, _ = dpotri(factor, lower=0)
-    inverse = np.triu(inverse) + np.triu(inverse, 1).T
-    inner = np.outer(weights, weights) - inverse
-    return value, -0.5 * np.array([np.vdot(inner, K), np.vdot(inner, slope)])
+    fits = float(y @ weights)
+    value = 0.5 * fits + float(np.log(np.diag(factor)).sum()) + 0.5 * n * np.log(2.0 * np.pi)
+    inverse, _ = dpotri(factor, lower=0, overwrite_c=1)  # its upper triangle; below are zeros
+    by_scale = fits - n + NOISE * float(np.trace(inverse) - weights @ weights)
+    by_length = (float(weights @ slope @ weights) - 2.0 * float(np.vdot(inverse, slope))) / 3.0
+    return value, -0.5 * np.array([by_scale, by_length])
 
 
 def propose(n: int, X: Array, y: Array, candidates: int, rng: np.random.Generator, *, width: float = 1.0) -> Array:

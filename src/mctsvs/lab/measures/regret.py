@@ -81,7 +81,7 @@ def _plots(numbers: Numbers, problem: str, labels: list[str]) -> list[figures.Pl
     drawn = [figures.Plot(f"{problem}: mean regret", "iteration $T$", "$R_T / T$", regrets, apart=True)]
     for label, curves in terms.items():
         positive = [c for c in curves if c.mean.max() > 0]
-        title = f"{problem}: {written(label)}"
+        title = f"{problem}: {written(label).removeprefix('GP-UCB, ')}"
         drawn.append(
             figures.Plot(title, "iteration $T$", "regret and terms of its bound", positive, yscale="log", yrange=shared)
         )

@@ -172,8 +172,10 @@ class Significance(Dots):
         cells += [f"{printed[0]:.3f} ({printed[1]:.3f})", printed[2]] if printed else ["", ""]
         cells += [f"{number(theirs.mean)} ({number(theirs.sd)})"] if theirs else [""]
         cells += [_sign(numbers, THEIRS, problem, label, "mark")]
-        judged = printed and ours and "--quick" not in numbers.command
-        cells += [("no" if printed[0] - ours.mean > ours.error else "yes") if judged else ""]
+        judged = ""
+        if printed and ours and "--quick" not in numbers.command:
+            judged = "no" if printed[0] - ours.mean > ours.error else "yes"
+        cells += [judged]
         if page.both and page.paper:
             own = page.paper.at(OURS, problem, label, self.axis)
             cells += [f"{stats.apart(own, theirs):+.1f}" if own and theirs else ""]
