@@ -26,7 +26,7 @@ from mctsvs.solve.subspace import Subspace
 from mctsvs.solve.turbo import RegionOptions, TuRBO, TuRBOOptions
 
 FRESH = 10  # points a trust region begins with in the published program
-PROBES = 128
+CENTRES, PROBES = 20, 512  # the program takes all points of the leaf, and 2,000
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,21 @@ class LAMCTS(DesignEngine):
 
 
 def fresh(leaf: Leaf, X: Array, rng: np.random.Generator) -> Array:
-    """(FRESH, D) new points of a leaf, each in the smallest cube around a point of it that its boundaries cut.
+    """(FRESH, D) new points of a leaf, from the smallest cubes around points of it that its boundaries cut.
 
-    Cubes double from a ten-thousandth of the box; where nothing cuts them, a point is drawn from the whole box.
+    Cubes double from a ten-thousandth of the box; where nothing cuts any of them, points are from the whole box.
     """
-    points, d = rng.random((FRESH, X.shape[1])), X.shape[1]
-    rows = leaf.rows[leaf.inside(X[leaf.rows])] if leaf.path else leaf.rows[:0]
-    for i in range(FRESH if len(rows) else 0):
-        centre, unit = X[leaf.rows[rng.integers(len(leaf.rows))]], quasi_random(PROBES, d, rng)
+    d = X.shape[1]
+    found = [np.empty((0, d))]
+    inside = leaf.inside(X[leaf.rows]) if leaf.path else np.zeros(0, dtype=np.bool_)
+    for row in rng.choice(leaf.rows, min(CENTRES, int(inside.sum()))):
+        unit = quasi_random(PROBES, d, rng)
         for length in 1e-4 * 2.0 ** np.arange(14):
-            cube = np.clip(centre - length / 2, 0, 1), np.clip(centre + length / 2, 0, 1)
-            probes = cube[0] + (cube[1] - cube[0]) * unit
-            inside = leaf.inside(probes)
-            if not inside.all():
-                if inside.any():
-                    points[i] = probes[rng.choice(np.flatnonzero(inside))]
+            low, high = np.clip(X[row] - length / 2, 0, 1), np.clip(X[row] + length / 2, 0, 1)
+            probes = low + (high - low) * unit
+            kept = leaf.inside(probes)
+            if not kept.all():
+                found.append(probes[kept])
                 break
-    return points
+    points = np.concatenate(found)
+    return points[rng.choice(len(points), FRESH)] if len(points) else rng.random((FRESH, d))
