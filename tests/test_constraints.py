@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
-from mctsvs import Categorical, Float, Integer, Optimizer, Study, minimize
+from mctsvs import Categorical, Fixed, Float, Integer, Optimizer, Study, minimize
 from mctsvs.common import Array, InputError
 from mctsvs.distinct import SpaceExhausted
 from mctsvs.methods import METHODS
@@ -281,3 +281,23 @@ def test_the_pull_of_a_cut_is_its_gradient() -> None:
         step = np.eye(2)[i] * h
         slope = ((cut.excess(z + step) ** 2).sum() - (cut.excess(z - step) ** 2).sum()) / (2 * h)
         assert pull[i] == pytest.approx(slope, rel=1e-4)
+
+
+def test_a_fixed_variable_is_its_value_and_an_absent_one_is_0() -> None:
+    space = {
+        "limit": Fixed(5),
+        "kind": Categorical(["short", "long"]),
+        "a": Integer(1, 9),
+        "b": Integer(1, 9, when={"kind": ["long"]}),
+        "rate": Float(1e-3, 9.0, log=True, when={"kind": ["long"]}),
+    }
+    opt = Optimizer(space, seed=0, constraints=["a + b <= limit", "a + rate <= 4.5"])
+    seen = set()
+    for _ in range(40):
+        (trial,) = opt.ask()
+        p = trial.params
+        assert p["a"] + p.get("b", 0) <= 5
+        assert p["a"] + p.get("rate", 0.0) <= 4.5
+        seen.add((p["kind"], p["a"]))
+        opt.tell(trial, -float(p["a"]))
+    assert {("short", 4), ("long", 4)} <= seen

@@ -7,6 +7,7 @@ point passes or does not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from reprlib import repr as short
@@ -17,7 +18,7 @@ import numpy as np
 from mctsvs.common import Array, InputError
 from mctsvs.space.formula import parse
 from mctsvs.space.space import Space
-from mctsvs.space.variables import Categorical
+from mctsvs.space.variables import Categorical, number
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +141,8 @@ _Linear.__name__ = "LinearConstraint"
 
 
 def _stated(text: str, space: Space) -> list[Row]:
-    rows = []
-    for condition in parse(text, space.names):
+    rows, fixed = [], {name: number(variable.value) for name, variable in space.fixed.items()}
+    for condition in parse(text, space.names, {name: value for name, value in fixed.items() if math.isfinite(value)}):
         a = np.zeros(len(space))
         a[list(condition.terms)] = list(condition.terms.values())
         rows.append(Row(repr(text), a, condition.limit, condition.sign))

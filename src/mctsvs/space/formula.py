@@ -9,7 +9,7 @@ factor      number | name | 'any name' | ( sum ) | - factor | sum(first : last)
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -55,14 +55,14 @@ class Condition:
     sign: float
 
 
-def parse(text: str, names: Sequence[str]) -> list[Condition]:
-    """The conditions that a text states of the variables of these names."""
-    return _Reader(text, names).conditions()
+def parse(text: str, names: Sequence[str], constants: Mapping[str, float] | None = None) -> list[Condition]:
+    """The conditions that a text states of the variables of these names; others have one value alone."""
+    return _Reader(text, names, constants or {}).conditions()
 
 
 class _Reader:
-    def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.text, self.names = text, {name: v for v, name in enumerate(names)}
+    def __init__(self, text: str, names: Sequence[str], constants: Mapping[str, float]) -> None:
+        self.text, self.names, self.constants = text, {name: v for v, name in enumerate(names)}, constants
         self.tokens, self.at = [*self._tokens(), ("end", "")], 0
 
     def fail(self, why: str) -> NoReturn:
@@ -151,6 +151,8 @@ class _Reader:
             self.fail(f"a number or a variable is missing before {word or 'the end'!r}")
         if kind == "name" and self.take("("):
             return self.range(word)
+        if word in self.constants:
+            return Affine(self.constants[word], {})
         return Affine(0.0, {self.variable(word): 1.0})
 
     def range(self, word: str) -> Affine:

@@ -59,7 +59,7 @@ class Ruler:
         """Coordinates (n, k) of t (n, k)."""
         U = np.array(T)
         if len(self.logs):
-            x = np.log(self.low + T[:, self.logs] * self.width)
+            x = np.log(self.low + np.clip(T[:, self.logs], 0.0, 1.0) * self.width)
             U[:, self.logs] = np.clip((x - self.ends[0]) / (self.ends[1] - self.ends[0]), 0.0, 1.0)
         for i, middles, t in self.grids:
             order = np.argsort(t)  # values may be listed from the largest to the smallest
