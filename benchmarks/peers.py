@@ -1,6 +1,6 @@
 """Values: our methods beside other libraries, on one protocol.
 
-    python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 10] [--budget 200] [--workers 2]
+    python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 0-9] [--budget 200] [--workers 2]
                                [--centre] [--results results/peers] [--table docs/results/peers.md]
                                [--readme README.md]
     python benchmarks/peers.py coco [--suite bbob-largescale] [--dimensions 40,80] [--functions 1-24]
@@ -11,6 +11,8 @@ Active variables at random positions, optima at random places (both from the pro
 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
 noisy one (NAME@SD) or one on plateaus (NAME~STEP), or the optimum is moved by up to a share of the box alone
 (NAME^SHARE), with standard error and worst, and processor seconds an evaluation.
+Where it sees a noisy one, a second table has the true value of the point recommended by then, which is what a user
+gets: that of best expected value for our methods and those that run inside ours, the luckiest one for others.
 `--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
 better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
 finished run is stored at once and never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out
@@ -21,7 +23,8 @@ BoTorch's model, which is; HEBO because its requirements do not build any more.
 
 `coco` runs every function of a suite of COCO's once for each instance, which is the run's seed too, and shows ranks: of
 all stored runs of these methods on these instances, a table for each dimension and budget, of the problems that all
-methods have run. A method whose library is not installed is left out.
+methods have run. A method whose library is not installed is left out. Of bbob-noisy, the true values of the recommended
+points are ranked.
 """
 
 from __future__ import annotations
@@ -85,7 +88,7 @@ NEEDS = {
     "botorch": "botorch",
     **native.NEEDS,
 }
-SUITES = ("bbob", "bbob-largescale", "bbob-mixint")  # those whose value alone says who is ahead
+SUITES = ("bbob", "bbob-largescale", "bbob-mixint", "bbob-noisy")  # those whose value alone says who is ahead
 SUITE_POINTS = (50, 100, 200, 400)
 KNOWN = " with budget"  # after a method's name: it is told how many evaluations there will be
 
@@ -288,20 +291,39 @@ def pairs(seed: int) -> problems.Problem:
 
 def play(job: Job, folder: Path) -> str:
     """One run, stored; in words."""
-    problem, true = make(job.problem, job.seed), list[float]()
+    problem, true, points = make(job.problem, job.seed), list[float](), list[Array]()
+    noisy, chosen = problem.noise > 0.0 or job.problem.startswith("bbob-noisy"), [math.nan] * job.budget
     smooth = problem.function
+    opponent = search(job.case.method, problem, job.seed + 1000, job.budget)
+
+    def look() -> None:
+        """Not on the clock of the method, between two of its evaluations."""
+        if noisy and len(points) in POINTS:
+            chosen[len(points) - 1] = recommended(opponent, record.series.values, problem.direction)
 
     def function(x: Array) -> float:
+        look()
+        points.append(x)
         true.append(float(smooth(x)))
         return true[-1]
 
-    opponent = search(job.case.method, problem, job.seed + 1000, job.budget)
     if job.variation:
         opponent.enqueue([problem.bounds.mean(axis=1)])
-    record = Record(Setting(job.problem, job.case.method, job.seed, job.budget), extra={"true": true})
+    extra = {"true": true} | ({"recommended": chosen} if noisy else {})
+    record = Record(Setting(job.problem, job.case.method, job.seed, job.budget), extra=extra)
     follow(replace(problem, function=function), opponent, record)
+    look()
+    if isinstance(problem, coco.CocoProblem) and noisy:  # only now: it uses COCO's one stream of noise
+        true[:] = [problem.instance.noiseless(x) for x in points]
     Store(folder).save(job, record.whole(), problem.direction, problem.optimum)
     return str(job)
+
+
+def recommended(opponent: Any, values: Sequence[float], direction: str) -> int:
+    """The number of the evaluation whose point a user would take."""
+    if hasattr(opponent, "recommend"):
+        return int(opponent.recommend().trial.number)
+    return int(np.argmax(values) if direction == "maximize" else np.argmin(values))
 
 
 def finish(wanted: Sequence[Job], store: Store, workers: int) -> None:
@@ -330,8 +352,21 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             "budget": job.budget,
             "centre": bool(job.variation),
             "at": {str(n): float(best[n - 1]) for n in POINTS if n <= job.budget},
+            "recommended": true_of_recommended(stored),
             "seconds": stored.record["cpu_seconds"] / job.budget,
         }
+
+
+def true_of_recommended(stored: Any) -> dict[str, float]:
+    """By number of evaluations; empty for a run without noise."""
+    true, rows = stored.series("true"), stored.series("recommended")
+    return {str(n): true[int(row)] for n, row in enumerate(rows, 1) if not math.isnan(row)}
+
+
+def recommended_table(rows: list[dict[str, Any]]) -> str:
+    """Markdown, of the noisy problems."""
+    noisy = [{**row, "at": row["recommended"]} for row in rows if row["recommended"]]
+    return f"True value of the recommended point:\n\n{table(noisy)}\n" if noisy else ""
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -416,6 +451,8 @@ def contests(store: Store, arguments: argparse.Namespace, names: Sequence[str]) 
         suite, _, D, instance = parts_of(job.problem)
         if suite == arguments.suite and instance in arguments.instances:
             above = np.array(stored.series("trace")) - (stored.optimum or 0.0)
+            for n, value in true_of_recommended(stored).items():  # of a noisy suite
+                above[int(n) - 1 :] = value
             loss[D, job.budget][job.problem, job.case.method] = above
     known = coco.SUITES[arguments.suite].known
     return {
@@ -446,12 +483,13 @@ def run_suite(arguments: argparse.Namespace) -> None:
 
 def group_of(problem: str) -> str:
     """The name of COCO's group of functions that a problem of a suite is in."""
-    return next(group for group, functions in coco.GROUPS.items() if parts_of(problem)[1] in functions)
+    groups = coco.NOISY_GROUPS if problem.startswith("bbob-noisy") else coco.GROUPS
+    return next(group for group, functions in groups.items() if parts_of(problem)[1] in functions)
 
 
 def parts_of(problem: str) -> tuple[str, int, int, int]:
     """Suite, function, dimension and instance."""
-    name = coco.FAMILIES[0].pattern.fullmatch(problem)
+    name = next(filter(None, (family.pattern.fullmatch(problem) for family in coco.FAMILIES)), None)
     assert name is not None
     return name["suite"], int(name["f"]), int(name["D"]), int(name["i"] or 1)
 
@@ -474,7 +512,7 @@ def run_problems(arguments: argparse.Namespace) -> None:
     variation = {"centre": True} if arguments.centre else {}
     wanted = [
         Job(problem, Case(method), seed, arguments.budget, variation)
-        for seed in range(arguments.seeds)
+        for seed in arguments.seeds
         for problem in arguments.problems
         for method in arguments.methods
     ]
@@ -482,10 +520,11 @@ def run_problems(arguments: argparse.Namespace) -> None:
     with store.claimed():
         finish(wanted, store, arguments.workers)
     stored = list(rows(store))
-    print(table(stored))
+    tables = f"{table(stored)}\n\n{recommended_table(stored)}"
+    print(tables)
     if arguments.table is not None:
         text = arguments.table.read_text().partition("<!-- table -->")[0]
-        arguments.table.write_text(text + "<!-- table -->\n\n" + table(stored) + "\n")
+        arguments.table.write_text(text + "<!-- table -->\n\n" + tables)
     if arguments.readme is not None:
         before, rest = arguments.readme.read_text().split("<!-- peers -->")
         after = rest.split("<!-- /peers -->")[1]
@@ -496,7 +535,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="*", default=PROBLEMS)
     parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=whole_numbers, default=range(10), help="default: 0-9")
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--centre", action="store_true")

@@ -211,3 +211,22 @@ def test_a_suite_by_one_command_which_can_be_repeated(tmp_path: Path) -> None:
     assert page.read_text().endswith(said[1].stdout.rstrip("\n") + "\n")
     assert (tmp_path / "coco.png").stat().st_size > 1000
     assert len(list((tmp_path / "runs").glob("*.json.gz"))) == 8
+
+
+@pytest.mark.parametrize(
+    ("function", "base"), [(101, 1), (105, 8), (109, 1), (113, 7), (120, 14), (124, 17), (129, 21)]
+)
+def test_values_without_noise_are_those_of_the_function_behind_it(function: int, base: int) -> None:
+    x = np.random.default_rng(function).uniform(-4.0, 4.0, 20)
+    noisy, plain = make(f"bbob-noisy_f{function}_20_i2"), make(f"bbob_f{base}_20_i2")
+    assert isinstance(noisy, CocoProblem)
+    assert noisy.instance.noiseless(x) == pytest.approx(plain(x), rel=1e-12)
+
+
+def test_values_without_noise_are_the_middle_of_gaussian_noise() -> None:
+    """Of a function that the suite bbob has in another form; the noise is a factor whose median is 1."""
+    problem = make("bbob-noisy_f116_20", seed=1)
+    assert isinstance(problem, CocoProblem)
+    x = np.random.default_rng(0).uniform(-4.0, 4.0, 20)
+    middle = np.median([problem(x) for _ in range(4001)])
+    assert problem.instance.noiseless(x) == pytest.approx(middle, rel=0.1)

@@ -7,13 +7,13 @@
 the first where none is said. The values are COCO's own, in its units. Nothing is logged, so COCO writes no files.
 
 COCO does not tell where an optimum is, but it does tell its value for the suite bbob, whatever the dimension, and the
-functions of bbob-largescale have the same ones.
+functions of bbob-largescale have the same ones. Nor does it tell values without noise: `Instance.noiseless` does.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,8 @@ from mctsvs.space import Float, Integer
 
 LAST_INSTANCE = 1000
 SKIPPED = 10_000  # noise that may go by before the first value: milliseconds
+CAUCHY, MODERATE, SEVERE = 1000.0, 0.01, 107  # added to every value under Cauchy noise, or so much of it before f107
+TINY = 1.01e-8  # added to every noisy value
 FEW, MANY = (2, 3, 5, 10, 20, 40), (20, 40, 80, 160, 320, 640)
 
 
@@ -55,6 +57,12 @@ GROUPS = {  # of the 24 functions of bbob, bbob-largescale and bbob-mixint, as C
     "multimodal, weak structure": range(20, 25),
 }
 
+NOISY_GROUPS = {
+    "moderate noise": range(101, 107),
+    "severe noise": range(107, 122),
+    "severe, multimodal": range(122, 131),
+}
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -81,6 +89,21 @@ class Instance:
         for _ in range(self.skip):
             made(made.initial_solution)
         return made
+
+    def noiseless(self, x: Array) -> float:
+        """The value without noise, which COCO does not tell.
+
+        Its noisy functions come in threes, one function under Gaussian, uniform and Cauchy noise. The last leaves four
+        values of five alone but for a constant, so the first value that comes twice is it.
+        """
+        if not SUITES[self.suite].noisy:
+            return self(x)
+        start = SUITES[self.suite].functions.start
+        cauchy = replace(self, function=self.function + 2 - (self.function - start) % 3, skip=0)
+        seen: set[float] = set()
+        while (value := cauchy(x)) not in seen:
+            seen.add(value)
+        return value - (MODERATE if cauchy.function < SEVERE else 1.0) * CAUCHY - TINY
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Instance, (self.suite, self.function, self.dimension, self.number, self.skip)
