@@ -60,3 +60,8 @@ JUMP, NO_JUMP = 1e-3, 2e-5  # of the range of values: a larger difference there 
 NEARER, LEVELLED = 1e-3, 0.02  # of the nudge, where that did not tell; of its difference, what noise exceeds there
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for
+
+# which model under noise
+COMPARED = 1.5  # times as many points as when the models were last compared
+FOLDS, COMPARING, MOST_COMPARED = 4, 40, 200  # parts held out in turn, steps of a fit, points
+NATS_AHEAD = 2.0  # by which a model is ahead

@@ -15,6 +15,7 @@ from mctsvs.default.ablation import Ablation
 from mctsvs.default.all_variables import AllModel
 from mctsvs.default.evidence import Evidence
 from mctsvs.default.found import FoundModel, View
+from mctsvs.default.noisy import Rivalry
 from mctsvs.default.phases import Design, OptimiseAll, Phase, Probe
 from mctsvs.default.questions import Kind, Question
 from mctsvs.default.sparsity import ActiveCount
@@ -55,7 +56,7 @@ class EvidenceSearch(HistoryEngine):
     options_type: ClassVar[type[Ablation]] = Ablation
     options: Ablation
     # fmt: off
-    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump",
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump", "rivalry",
              "first_points", "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
@@ -69,6 +70,7 @@ class EvidenceSearch(HistoryEngine):
     noisy: bool | None = None  # whether values differ that should not; None: not known
     doubt: Question | None = None  # the nudge whose value differed by so little that it may be exact
     jump: float = 0.0  # by how much
+    rivalry: Rivalry  # of the models of all variables, under noise
     first_points: FirstPoints
     found_model: FoundModel
     all_model: AllModel
@@ -81,6 +83,7 @@ class EvidenceSearch(HistoryEngine):
         self.evidence, self.count = Evidence(n), ActiveCount(n)
         self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
         self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, options)
+        self.rivalry = Rivalry()
 
     def plan(self, budget: int) -> None:
         """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
@@ -293,6 +296,11 @@ class EvidenceSearch(HistoryEngine):
         else:
             x = model.propose(turn, self.history, waiting, self.rng)
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
+
+    def step_under_noise(self, waiting: Array) -> Question:
+        """The same by the model that predicts better, or by both in turns."""
+        alike = self.options.alike and self.rivalry.alike(self._turn, self.history.X, self.history.y)
+        return self.step_in_all(waiting, alike=alike)
 
     def known_importance(self) -> Array | None:
         """The probability that each variable matters, where tests could tell."""

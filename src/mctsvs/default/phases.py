@@ -238,8 +238,8 @@ class OptimiseFound(Phase):
 class OptimiseAll(Phase):
     """Bayesian optimisation of all variables, to the end.
 
-    Values that are exact, and no variable that was seen to do nothing: all matter, and are modelled alike. With noise
-    it may be that few do, and they are told apart by their lengthscales.
+    Values that are exact, and no variable that was seen to do nothing: all matter, and are modelled alike. Where some
+    do nothing they are told apart by their lengthscales. With noise nobody knows, and the better model is chosen.
     """
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
@@ -249,7 +249,7 @@ class OptimiseAll(Phase):
         few = search.evaluated - search.tested < const.DESIGN_OF_ALL
         if few and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
             return search.design(), self
-        return search.step_in_all(waiting), self
+        return search.step_under_noise(waiting) if search.noisy else search.step_in_all(waiting), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
         return self
