@@ -62,6 +62,8 @@ WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is mov
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for
 
 # which model under noise
-COMPARED = 1.5  # times as many points as when the models were last compared
-FOLDS, COMPARING, MOST_COMPARED = 4, 40, 200  # parts held out in turn, steps of a fit, points
-NATS_AHEAD = 2.0  # by which a model is ahead
+COMPARED = (45, 68)  # points at which the models are compared
+FOLDS, COMPARING = 4, 40  # parts held out in turn, steps of a fit
+CLEARLY = 3.5  # standard errors by which the model that treats variables alike must be ahead
+ALIKE_TURNS = 4  # of so many, all but one are then its turns
+NOT_MANY = 100  # coordinates; of more, it is taken for likely that few matter

@@ -56,8 +56,8 @@ class EvidenceSearch(HistoryEngine):
     options_type: ClassVar[type[Ablation]] = Ablation
     options: Ablation
     # fmt: off
-    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump", "rivalry",
-             "first_points", "found_model", "all_model")
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump",
+             "rivalry", "first_points", "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
     phase: Phase

@@ -1,14 +1,14 @@
 """Under noise no test tells whether few variables matter or many: the model that predicts better does.
 
 Two models of all variables are fitted without a part of the points and predict it. One has a lengthscale for each
-variable, and finds the few that matter; the other treats them alike, and knows the shape of a bowl. Where neither is
-ahead, they take turns.
+variable, and finds the few that matter; the other treats them alike, and knows the shape of a bowl. They take turns at
+first. Later only one of them goes on, or both where nothing is clear and there are not many variables. They are compared
+early: once a search has gathered its points around an optimum, either model predicts what lies between them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mctsvs.common import Array
 from mctsvs.default import constants as const
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.likelihood import Likelihood
-from mctsvs.gp.model import KERNELS, fit, spread_by_rank
+from mctsvs.gp.model import KERNELS, fit
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.relevance import evidence, log_normal
@@ -24,45 +24,36 @@ from mctsvs.gp.values import standardise
 from mctsvs.state import Saved
 
 
-class Ahead(Enum):
-    """Which model predicts better."""
-
-    APART = "apart"  # that with a lengthscale for each variable
-    ALIKE = "alike"
-    NEITHER = "neither"
-
-
 @dataclass
 class Rivalry(Saved):
-    """Who was ahead when the two were last compared."""
+    """Whose turn it is."""
 
-    ahead: str = Ahead.NEITHER.value
-    compared: int = 0  # points then
+    compared: int = 0  # times
+    alike_ahead: bool = False  # clearly, at one of these times
 
     def alike(self, turn: int, X: Array, y: Array) -> bool:
         """Whether this turn is that of the model that treats the variables alike."""
-        if len(y) >= const.COMPARED * self.compared and X.shape[1] <= const.WIDEST_MODEL:
-            self.ahead, self.compared = compare(X, y).value, len(y)
-        every = {Ahead.APART.value: 0, Ahead.NEITHER.value: 2, Ahead.ALIKE.value: 4}[self.ahead]
-        return every > 0 and (turn % every > 0)
+        n, D = X.shape
+        if D > const.WIDEST_MODEL:
+            return False
+        if self.compared < len(const.COMPARED) and n >= const.COMPARED[self.compared]:
+            self.compared += 1
+            self.alike_ahead = self.alike_ahead or advantage(X, y) >= const.CLEARLY
+        if self.alike_ahead:
+            return turn % const.ALIKE_TURNS > 0
+        return (self.compared == 0 or const.NOT_MANY >= D) and turn % 2 == 1
 
 
-def compare(X: Array, y: Array) -> Ahead:
-    """By the log density of held-out values, of which none may decide alone."""
+def advantage(X: Array, y: Array) -> float:
+    """By how many standard errors the model that treats variables alike predicts held-out values better."""
     values = standardise(y)
-    rows = spread_by_rank(values, const.MOST_COMPARED)
-    X, values = X[rows], values[rows]
-    fold = np.random.default_rng(0).permutation(len(rows)) % const.FOLDS
-    gain = np.zeros(len(rows))
+    fold = np.random.default_rng(0).permutation(len(y)) % const.FOLDS
+    gain = np.zeros(len(y))
     for k in range(const.FOLDS):
         kept, held = fold != k, fold == k
         for sign, name in ((1.0, "shared+iso"), (-1.0, "se")):
             gain[held] += sign * held_out(KERNELS[name], X[kept], values[kept], X[held], values[held])
-    nats, z = (float(part) for part in evidence(gain))
-    odds = min(abs(nats) - const.NATS_AHEAD, 2.0 * abs(z) - const.NATS_AHEAD)
-    if odds < 0.0:
-        return Ahead.NEITHER
-    return Ahead.ALIKE if nats > 0.0 else Ahead.APART
+    return float(evidence(gain)[1])
 
 
 def held_out(kernel: Kernel, X: Array, y: Array, Z: Array, target: Array) -> Array:
