@@ -2,8 +2,8 @@
 
 Two models of all variables are fitted without a part of the points and predict it. One has a lengthscale for each
 variable, and finds the few that matter; the other treats them alike, and knows the shape of a bowl. They take turns at
-first. Later only one of them goes on, or both where nothing is clear and there are not many variables. They are compared
-early: once a search has gathered its points around an optimum, either model predicts what lies between them.
+first. Later only one of them goes on, or both where nothing is clear and there are not many variables. They are
+compared early: once a search has gathered its points around an optimum, either predicts what lies between them.
 """
 
 from __future__ import annotations
