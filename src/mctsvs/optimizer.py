@@ -267,15 +267,17 @@ class Optimizer:
         """The point of best expected value among those evaluated, with mean and standard deviation.
 
         Where values are exact that is the best trial. Where they are noisy, or nobody knows, it is computed when called
-        from a model of all evaluations, for the best tenth of them: a model that takes a rough objective for noise
-        shall not choose a point that was never seen to be good. With measured constraints, among the feasible ones.
+        from a model of all evaluations; with measured constraints, among the feasible ones. Where the noise is not
+        given or told, it is one of the best tenth of the values: a model may take a rough objective for noise.
         """
         with self._lock, one_blas_thread():
             best = self.best
             told = [t for t in self.trials if t.value is not None and not t.failed and t.feasible]
             if self.noisy is False or not isinstance(self._engine, HistoryEngine) or not told:
                 return Recommendation(best, float(best.value or 0.0), 0.0)
-            contenders = sorted(told, key=self._all.score, reverse=True)[: max(CONTENDERS, len(told) // 10)]
+            contenders = told
+            if self.noise is None and any(t.noise is None for t in told):
+                contenders = sorted(told, key=self._all.score, reverse=True)[: max(CONTENDERS, len(told) // 10)]
             mean, sd = self._engine.expected(np.array([t.unit for t in contenders]))
         row = int(np.argmax(mean))
         return Recommendation(contenders[row], self._all.sign * float(mean[row]), float(sd[row]))
