@@ -262,13 +262,15 @@ def make(name: str, seed: int) -> problems.Problem:
     """The problem with its variables and optimum moved (^SHARE: a little); with noise (@SD), or on plateaus (~STEP)."""
     name, _, noise = name.partition("@")
     name, _, step = name.partition("~")
+    name, _, reach = name.partition("^")
     moved = not name.startswith("bbob")  # COCO's instances are moved by themselves
+    shift = float(reach) if reach else moved
     own: dict[str, Any] = {
         "Pairs": pairs,
         "Mixed100": mixed.make,
         "Conditional100": partial(mixed.make, conditional=True),
     }
-    problem = own[name](seed) if name in own else problems.make(name, shuffle=moved, shift=moved, seed=seed)
+    problem = own[name](seed) if name in own else problems.make(name, shuffle=moved, shift=shift, seed=seed)
     problem = replace(problem, noise=float(noise or 0.0))
     if not step:
         return problem
