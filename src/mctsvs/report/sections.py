@@ -180,7 +180,7 @@ def story(view: View) -> Section:
     tests = ""
     if shown.tests:
         tests = f"Of {plural(shown.tests, 'test')} of groups of variables, {shown.hits:,} gave a new value: "
-        tests += "something in those groups matters, nothing in the others does."
+        tests += "something in them matters. The others gave a known one: what they changed does not matter."
     drawn = [over_time.story(shown, view.run.values)]
     return Section("story", "Story of the search", paragraph(said, tests), drawn)
 
