@@ -314,3 +314,16 @@ def test_what_configspace_has_and_we_do_not() -> None:
     bell.add(cs.NormalFloatHyperparameter("c", 0.0, 1.0, lower=-3.0, upper=3.0))
     with pytest.raises(InputError, match="variable 'c': a NormalFloatHyperparameter is not supported"):
         Space.from_configspace(bell)
+
+
+def test_fixed_variables_in_constraints() -> None:
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "most": Fixed(1.2), "name": Fixed("x"), "size": Ordinal(["s", "l"])}
+    opt = Optimizer(space, method="random", constraints="a + b <= most - 0.5")
+    assert all(t.params["a"] + t.params["b"] <= 0.7 for t in opt.ask(20))
+    for text, sentence in [
+        ("a <= name", "has 'name' in it, which is not always a number"),
+        ("most <= 2", "has no variable in it that is searched"),
+        ("a + size <= 1", "has the ordinal 'size' in it, which is no number"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            Optimizer(space, constraints=text)

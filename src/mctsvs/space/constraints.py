@@ -18,7 +18,7 @@ import numpy as np
 from mctsvs.common import Array, InputError
 from mctsvs.space.formula import parse
 from mctsvs.space.space import Space
-from mctsvs.space.variables import Categorical, number
+from mctsvs.space.variables import Categorical, Ordinal, number
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +176,11 @@ def _dense(values: Any) -> Array:
 
 def _check_numeric(row: Row, space: Space) -> None:
     for v in np.flatnonzero(row.coefficients):
-        if isinstance(space.variables[int(v)], Categorical):
+        variable = space.variables[int(v)]
+        if isinstance(variable, Categorical) or (isinstance(variable, Ordinal) and not variable.numbers):
+            kind = "category" if isinstance(variable, Categorical) else "ordinal"
             raise InputError(
-                f"{row.name} has the category {space.names[int(v)]!r} in it, which is no number: give a function of "
+                f"{row.name} has the {kind} {space.names[int(v)]!r} in it, which is no number: give a function of "
                 f"the point instead"
             )
 
