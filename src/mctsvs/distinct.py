@@ -15,6 +15,7 @@ from mctsvs.space import Region
 from mctsvs.space.scales import Mask
 
 TRIES = 4  # of each reach, before the next
+DIGITS = 10  # in which points differ, where there are constraints
 MOST_TRIES = 4096  # of random points, where they cannot be counted
 REACHES = (1, 2, 4, 8)  # variables changed at once, and steps of their grid
 MOST_COUNTED = 1e6  # points of a space that are counted to find those left
@@ -34,10 +35,10 @@ class KnownPoints:
         self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when they were counted
 
     def add(self, unit: Array) -> None:
-        self._seen.add(_key(unit))
+        self._seen.add(self._key(unit))
 
     def __contains__(self, unit: Array) -> bool:
-        return _key(unit) in self._seen
+        return self._key(unit) in self._seen
 
     @property
     def left(self) -> float:
@@ -110,6 +111,6 @@ class KnownPoints:
                 return point
         raise SpaceExhausted("all points of the space that satisfy the constraints have been asked for")
 
-
-def _key(unit: Array) -> int:
-    return hash((unit + 0.0).tobytes())
+    def _key(self, unit: Array) -> int:
+        """Points put onto the border of a constraint twice differ in their last bits."""
+        return hash((unit.round(DIGITS) if self.region.constrained else unit + 0.0).tobytes())
