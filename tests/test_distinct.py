@@ -68,3 +68,12 @@ def test_a_restored_run_still_knows_its_points() -> None:
     again = Optimizer.restore(opt.state())
     rest = [tuple(trial.params.values()) for trial in again.ask(30)]
     assert len({*rest, *(tuple(trial.params.values()) for trial in opt.trials)}) == 60
+
+
+def test_a_run_restored_near_the_end_takes_the_same_points() -> None:
+    whole, again = (Optimizer(LATTICE, method="random", seed=3) for _ in range(2))
+    for _ in range(60):
+        whole.tell(whole.ask()[0], 0.0)
+        again.tell(again.ask()[0], 0.0)
+        again = Optimizer.restore(again.state())
+    assert [t.params for t in again.trials] == [t.params for t in whole.trials]

@@ -32,7 +32,7 @@ class KnownPoints:
     def __init__(self, region: Region, seed: int) -> None:
         self.region, self.space, self.seed = region, region.space, seed
         self._seen: set[int] = set()
-        self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when they were counted
+        self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when last looked at
 
     def add(self, unit: Array) -> None:
         self._seen.add(self._key(unit))
@@ -104,11 +104,11 @@ class KnownPoints:
             every = self.space.every()
             assert every is not None
             points = self.space.encode(every)
-            left = [point for point in points[self.region.feasible(points)] if point not in self]
-            self._rest = [left[i] for i in rng.permutation(len(left))]
-        while self._rest:
-            if (point := self._rest.pop()) not in self:
-                return point
+            self._rest = list(points[self.region.feasible(points)])
+        # In the order of the space: a restored run, which counts them later, must come to the same point.
+        self._rest = [point for point in self._rest if point not in self]
+        if self._rest:
+            return self._rest[int(rng.integers(len(self._rest)))]
         raise SpaceExhausted("all points of the space that satisfy the constraints have been asked for")
 
     def _key(self, unit: Array) -> int:
