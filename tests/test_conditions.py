@@ -321,8 +321,8 @@ def test_fixed_variables_in_constraints() -> None:
     opt = Optimizer(space, method="random", constraints="a + b <= most - 0.5")
     assert all(t.params["a"] + t.params["b"] <= 0.7 for t in opt.ask(20))
     for text, sentence in [
-        ("a <= name", "has 'name' in it, which is not always a number"),
-        ("most <= 2", "has no variable in it that is searched"),
+        ("a <= name", "there is no variable 'name' in the space"),
+        ("most <= 2", "there is no variable in it"),
         ("a + size <= 1", "has the ordinal 'size' in it, which is no number"),
     ]:
         with pytest.raises(InputError, match=sentence):
