@@ -81,3 +81,15 @@ def test_variables_of_constraints_alone_are_found_too() -> None:
     assert opt.best.feasible
     assert opt.best.value is not None
     assert opt.best.value < 0.01
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "scbo", "bo"])
+def test_values_that_are_all_missing_or_huge(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)] * 6, method=method, seed=0)
+    for i in range(30):
+        (trial,) = opt.ask()
+        limits = {"a": 0.5 - float(trial.x[0]), "b": 1e300 if i == 20 else float(trial.x[1]) - 0.2}
+        value = None if i < 18 else 1e12 if i % 2 else float(trial.x.sum())
+        opt.tell(trial, value, constraints=limits)
+        assert opt.has_best == (i >= 18)
+    assert opt.best.feasible

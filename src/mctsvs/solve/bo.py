@@ -173,6 +173,8 @@ class BayesianOptimisation(Saved):
             self.constraints = OutputModels()
         X, y, noise = subspace.values
         rows = self._rows(y, subspace.dimension)
+        if len(rows) < sum(self.model.blocks):  # values in place of merits, of fewer points
+            self.model.forget()
         if len(rows) == len(y):
             return self.model.update(X, y, noise)
         due = len(y) >= self.options.fit_growth * self.known  # other points than before may be in it

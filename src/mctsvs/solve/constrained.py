@@ -30,7 +30,7 @@ from mctsvs.state import Saved
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 IDLE = 0.25  # of a constraint's range: one never nearer to 0 than that is left alone
-GAIN = 1e-3  # of the violation, or of the spread of the feasible values: less is no success
+GAIN = 1e-3  # of the violation, or of the values' median distance from their median: less is no success
 SAME = 1e-5  # a point this near to a known one is that one again
 
 
@@ -90,7 +90,8 @@ class ConstrainedSearch(Saved):
         feasible = (C <= 0.0).all(axis=1) & ~np.isnan(y)
         best = int(np.argmax(np.where(feasible, y, -np.inf))) if feasible.any() else int(np.argmin(violations(C)))
         if self.best >= 0 and len(y) > self.seen:
-            before, gain = self.best, GAIN * float(np.nanstd(y))
+            before, known = self.best, y[~np.isnan(y)]
+            gain = GAIN * float(np.median(np.abs(known - np.median(known)))) if len(known) else 0.0
             if feasible[: self.seen].any():
                 success = bool(y[best] > y[before] + gain)
                 for row in range(self.seen, len(y)):
