@@ -26,7 +26,7 @@ PLAIN = [
     "Ackley20_20",
     "Ackley10_300",
     "Rosenbrock10_40",
-    "StyblinskiTang8_20",
+    "Styblinski8_20",
     "Griewank8_20",
     "Rotated8_20",
 ]

@@ -245,12 +245,12 @@ FAMILIES = [
         optimum="0",
     ),
     Family(
-        form="StyblinskiTangN_D",
-        pattern=names("StyblinskiTang<N>(?:_<D>)?"),
-        example="StyblinskiTang60_60",
+        form="StyblinskiN_D",
+        pattern=names("Styblinski(?:Tang)?<N>(?:_<D>)?"),
+        example="Styblinski60_60",
         description="Minus the mean of Styblinski and Tang's function over N variables on [-5, 5], at most 39.1662",
         build=AnySize(
-            "StyblinskiTang",
+            "Styblinski",
             functions.styblinski_tang,
             1,
             (-5.0, 5.0),
