@@ -165,7 +165,8 @@ class Significance(Dots):
     def _cells(self, page: Page, problem: str, case: Case) -> list[str]:
         numbers, label = page.main, case.label
         printed = page.entry.published.printed.get(case, {}).get(problem)
-        theirs = numbers.at(THEIRS, problem, label, self.axis)
+        sources = [numbers, *([page.paper] if page.paper else [])]  # a case may have been run with one setting only
+        theirs = next((found for own in sources if (found := own.at(THEIRS, problem, label, self.axis))), None)
         ours = numbers.at(OURS, problem, label, self.axis)
         cells = self._own(numbers, problem, label)
         cells += self._own(page.paper, problem, label) if page.both and page.paper else []
