@@ -265,7 +265,7 @@ class EvidenceSearch(HistoryEngine):
         d = len(moved)
         failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
         X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
-        lattice = None if self.lattice is None else self.lattice.among(moved, x)
+        lattice = None if self.lattice is None or self.lattice.plain else self.lattice.among(moved, x)
         places: dict[str, Any] = {"lattice": lattice, "cut": self._room(moved)}
         view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, **places)
         candidate = found.propose(view, self.rng)

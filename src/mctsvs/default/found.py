@@ -185,8 +185,11 @@ class FoundModel(Saved):
         low, high = np.zeros(d), np.ones(d)
         way = rng.random()
         local = self.options.box and 1 / 3 <= way < 2 / 3
-        if way < 1 / 3 and d > 2:
-            kept = rng.permutation(d)[int(rng.integers(1, max(2, d // 2) + 1)) :]
+        if way < 1 / 3 and view.size > 2:
+            k = view.size
+            kept = rng.permutation(k)[int(rng.integers(1, max(2, k // 2) + 1)) :]
+            if view.variable is not None:  # a category with all of its codes
+                kept = np.flatnonzero(np.isin(view.variable, kept))
             low[kept] = high[kept] = incumbent[kept]
         elif local:
             low, high = self.region.box(incumbent)

@@ -120,6 +120,11 @@ class Lattice:
         low[self.gridded], high[self.gridded] = self.positions[:, 0], self.positions[:, -1]
         return low, high
 
+    @property
+    def plain(self) -> bool:
+        """Whether every point of the cube can be evaluated."""
+        return not len(self.discrete) and self.settle is None
+
     def widened(self, low: Array, high: Array, x: Array) -> tuple[Array, Array]:
         """The part of a box in this one; where it leaves a coordinate room at all, also the neighbours of its value."""
         moves, (lowest, highest) = self.moves(self.round(x[None])[0]), self.box

@@ -85,7 +85,7 @@ class Subspace:
         if not self.complete:
             base = self.history.X[self.history.best(1)[0]] if len(self.history) else None
             lattice = self.whole.among(self.coordinates, base)
-        return lattice if len(lattice.discrete) else None
+        return None if lattice.plain else lattice
 
     @cached_property
     def cut(self) -> Cut | None:
