@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mctsvs.study import Study, StudyError
     from mctsvs.trial import Recommendation, Trial
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Boolean",
