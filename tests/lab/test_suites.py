@@ -59,5 +59,5 @@ def test_tables(contest: Contest) -> None:
 def test_figure(contest: Contest, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     written = figure({"all": contest, "one": contest.among(["p1"])}, tmp_path / "ranks")
-    assert [path.name for path in written] == ["ranks.png", "ranks.svg"]
+    assert [path.name for path in written] == ["ranks.png", "ranks.svg", "ranks.pdf"]
     assert "mean rank" in written[1].read_text()
