@@ -16,7 +16,6 @@ import numpy as np
 
 from mctsvs.common import Array, Indices, State
 from mctsvs.history import ELSEWHERE, LARGEST, MORE, History
-from mctsvs.merit import fingerprint
 from mctsvs.options import Options
 from mctsvs.space import Region
 from mctsvs.state import Saved
@@ -58,11 +57,6 @@ class Observation:
         if self.constraints is None and self.noise is None:
             return {}
         return {name: value for name in MORE if (value := getattr(self, name)) is not None}
-
-    @property
-    def fingerprint(self) -> float:
-        """A number that differs where the value or any constraint does; the value, where there are no constraints."""
-        return self.y if self.constraints is None else fingerprint(self.objective, self.constraints)
 
     def __post_init__(self) -> None:
         if abs(self.y) > LARGEST:

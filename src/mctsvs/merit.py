@@ -70,10 +70,3 @@ def violations(rows: Array) -> Array:
     scaled = np.maximum(rows, 0.0) / scales(rows)
     total: Array = np.where(np.isnan(rows), 1.0, scaled).sum(axis=1)
     return total
-
-
-def fingerprint(score: float | None, row: Array) -> float:
-    """A number that differs, almost surely, between trials of which the value or any constraint differs."""
-    weights = 0.5 + (np.arange(1, len(row) + 1) * 0.6180339887498949) % 1.0
-    known = math.pi if score is None or math.isnan(score) else score
-    return float(known + weights @ np.where(np.isnan(row), math.e, row))
