@@ -10,7 +10,7 @@ import pytest
 from mctsvs import Categorical, Float, Integer, Optimizer, problems
 from mctsvs.common import Array
 from mctsvs.default import EvidenceSearch, phases
-from mctsvs.default.constants import FEWEST
+from mctsvs.default.constants import AT_END, FEWEST
 from mctsvs.default.phases import Audit, OptimiseAll, OptimiseFound, Phase
 from mctsvs.default.questions import Kind
 from mctsvs.testing import BUDGET
@@ -48,6 +48,27 @@ def test_finds_the_variables_and_the_optimum(batch: int) -> None:
 def test_many_active_variables_are_modelled_together() -> None:
     opt = search(lambda x: -float(((x - 0.3) ** 2).sum()), 60, 40, 3)
     assert isinstance(engine(opt).phase, OptimiseAll)
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_values_in_steps_are_not_tested(tested: bool) -> None:
+    """There a variable that matters often changes nothing, and a bowl is the wrong shape."""
+    opt = search(lambda x: np.floor(8.0 * sparse(x)), 100, 60, 1, plateaus=not tested)
+    assert (engine(opt).evidence.tests > 0) == tested
+    assert isinstance(engine(opt).phase, OptimiseAll) or tested
+
+
+def test_a_best_point_at_the_border_gives_turns_to_lengthscales() -> None:
+    """A slope with bounds is no bowl."""
+    slope = np.linspace(0.1, 2.0, 30)
+    opt = search(lambda x: float((slope * x).sum() - x.sum() ** 2 / 40), 30, 60, 2)
+    inner = engine(opt)
+    assert isinstance(inner.phase, OptimiseAll)
+    assert inner.incumbent is not None
+    assert (inner.incumbent >= 1.0).sum() >= AT_END
+    assert inner.all_model.of_all.model.fitted > 0
+    without = engine(search(lambda x: float((slope * x).sum() - x.sum() ** 2 / 40), 30, 60, 2, border=False))
+    assert without.all_model.of_all.model.fitted == 0
 
 
 def test_a_small_budget_is_not_spent_on_tests() -> None:

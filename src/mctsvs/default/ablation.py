@@ -13,6 +13,8 @@ class Ablation(Options):
 
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
+    plateaus   values that often repeat: no tests, and a lengthscale for each variable
+    border     where the best point is at the border, every other step tells variables apart
     accept     a test that is better becomes the incumbent
     live       early steps move all variables not rejected yet; without, those found alone
     corners    tests are corners of a box, of which every pair tells something; without, changes of the incumbent
@@ -27,6 +29,8 @@ class Ablation(Options):
 
     tests: bool = True
     decision: bool = True
+    plateaus: bool = True
+    border: bool = True
     accept: bool = True
     live: bool = True
     corners: bool = True

@@ -14,6 +14,9 @@ SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is tha
 STUCK = 1e-3  # a coordinate under test that constraints let change by less has not been tested
 LEAST_PUSH, PUSHES = 0.2, 0.6  # least change of a coordinate under test, and what is added at most
 
+PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
+AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their range, from which on it is at the border
+
 # how many variables matter (page: decision)
 AFFORDABLE, REACHABLE = 110.0, 15  # tests worth spending, and variables found in any case; where no budget is known
 COST = 0.67  # of the tests that halving would need

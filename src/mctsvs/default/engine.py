@@ -145,6 +145,29 @@ class EvidenceSearch(HistoryEngine):
         return const.AFFORDABLE if self.budget is None else const.TESTABLE * (self.budget - const.DESIGN)
 
     @property
+    def plateaus(self) -> bool:
+        """Whether values repeat so often, as on steps, that a variable which matters may well change nothing.
+
+        Not a question for a run that has tests behind it: of a variable that does not matter they repeat the value.
+        """
+        y = self.history.y
+        return self.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
+
+    @property
+    def turn_of_border(self) -> bool:
+        """Every other turn, where several coordinates of the best point are at an end: no bowl has its bottom there."""
+        if self.incumbent is None or not self.options.border or self._turn % 2 == 1:
+            return False
+        x = self.incumbent[self._continuous]
+        return int((np.minimum(x, 1.0 - x) <= const.SAME_POINT).sum()) >= max(const.AT_END, const.BORDER * len(x))
+
+    @property
+    def _continuous(self) -> Array:
+        """(D,) bool: coordinates that are neither a category's nor on a grid."""
+        single: Array = np.bincount(self.owner)[self.owner] == 1
+        return single if self.region is None else single & np.isinf(self.region.levels)
+
+    @property
     def gives_up(self) -> bool:
         """Whether there were tests enough to have found all that they can find."""
         return self.evidence.tests > const.GIVE_UP * self._affordable
@@ -242,10 +265,8 @@ class EvidenceSearch(HistoryEngine):
         if self.doubt is not None:
             assert self.doubt.base is not None
             base, level, step = self.doubt.base, self.doubt.level, const.NEARER * const.NUDGE
-        x, single = base.copy(), np.bincount(self.owner)[self.owner] == 1
-        if self.region is not None:
-            single &= np.isinf(self.region.levels)
-        x[single] += np.where(x[single] < 0.5, step, -step)
+        x, free = base.copy(), self._continuous
+        x[free] += np.where(x[free] < 0.5, step, -step)
         return Question(Kind.NUDGE, x, self.everything, level, base)
 
     def idle(self, moved: Indices) -> Indices:

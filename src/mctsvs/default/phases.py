@@ -151,7 +151,9 @@ class Probe(Phase):
         if len(fresh) == 0:
             return search.design(), self._decide(search)
         if search.evaluated + len(waiting) < const.FIRST_PROBE:
-            return search.step_in_all(waiting, alike=True), self
+            return search.step_in_all(waiting, alike=not search.plateaus), self
+        if len(fresh) == len(self.fresh) == len(search.everything) and search.plateaus:
+            return OptimiseAll().next(search, waiting)
         return testing.probe(search, fresh[:size], waiting), Probe(fresh[size:])
 
     def describe(self, search: EvidenceSearch) -> str:
@@ -239,11 +241,13 @@ class OptimiseAll(Phase):
     """Bayesian optimisation of all variables, to the end.
 
     Values that are exact, and no variable that was seen to do nothing: all matter, and are modelled alike. Where some
-    do nothing they are told apart by their lengthscales. With noise nobody knows, and the better model is chosen.
+    do nothing, or values go in steps, they are told apart by their lengthscales; where the best point is at the border,
+    on every other turn. With noise nobody knows, and the better model is chosen.
     """
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
-        if search.options.alike and search.noisy is False and not search.evidence.rejected.any():
+        exact = search.noisy is False and not search.evidence.rejected.any()
+        if search.options.alike and exact and not search.plateaus and not search.turn_of_border:
             return search.step_in_all(waiting, alike=True), self
         # tests around one point tell a model of all variables little
         few = search.evaluated - search.tested < const.DESIGN_OF_ALL
