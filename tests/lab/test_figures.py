@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,3 +160,46 @@ def test_curves_are_means_with_standard_errors() -> None:
     assert timed.x[-1] == pytest.approx(50.0)  # when the fastest run ends
     at_the_end = [best[0, 99], best[1, 49], best[2, 32]]
     np.testing.assert_allclose(timed.mean[-1], np.mean(at_the_end))
+
+
+def drawn_axes(plots: list[Plot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The axes of a figure, kept before it is written."""
+    kept: list[Any] = []
+    monkeypatch.setattr(figures, "save", lambda figure, stem: kept.append(figure) or [])
+    figures.draw(plots, tmp_path / "a")
+    kept[0].draw_without_rendering()
+    return list(kept[0].axes)
+
+
+def test_bars_that_nearly_reach_zero_do_not_stretch_a_logarithmic_axis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    x = np.arange(1.0, 41.0)
+    wide = Curve("bo", x, 2.0 / x, 2.0 / x * (1 - 1e-6))
+    (ax,) = drawn_axes([Plot("p", "evaluations", "regret", [wide], yscale="log")], tmp_path, monkeypatch)
+    assert ax.get_ylim()[0] == pytest.approx(2.0 / 40 / figures.FLOOR)
+
+
+@pytest.mark.parametrize("span", [1.3, 3.0, 8.0, 60.0, 500.0])
+def test_a_logarithmic_axis_has_labels_enough(span: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    x = np.arange(1.0, 41.0)
+    curve = Curve("bo", x, 7.3 * np.geomspace(span, 1.0, 40), np.zeros(40))
+    (ax,) = drawn_axes([Plot("p", "evaluations", "regret", [curve], yscale="log")], tmp_path, monkeypatch)
+    low, high = ax.get_ylim()
+    assert 2 <= sum(low <= tick <= high for tick in ax.get_yticks()) <= 9
+
+
+def test_every_row_of_plots_names_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    plots = [replace(plot(LABELS[:2]), ylabel="best value so far" if i == 0 else "") for i in range(8)]
+    axes = drawn_axes(plots, tmp_path, monkeypatch)
+    assert [bool(ax.get_ylabel()) for ax in axes] == [True, False, False, False] * 2
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"), [("NASBench101", "accuracy"), ("Hopper", "return"), ("Hartmann6_300", "value")]
+)
+def test_axes_name_what_a_problem_measures(problem: str, name: str) -> None:
+    assert f"best {name}" in comparison.plotted(problem, plot(["bo"]).curves, optimum=None).ylabel

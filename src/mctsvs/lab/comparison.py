@@ -16,6 +16,7 @@ from mctsvs.lab.grid import mixed
 from mctsvs.lab.numbers import short
 from mctsvs.lab.runs import Runs
 from mctsvs.lab.stats import number
+from mctsvs.lab.styles import quantity
 
 SEED_COLUMNS = ("problem", "method", "seed", "evaluations", "best", "recall", "processor_seconds")
 MOST_POINTS = 60  # of a curve that is drawn and written
@@ -64,14 +65,14 @@ def plotted(
     named: bool = True,
 ) -> figures.Plot:
     """Where the optimum is known and no curve reaches it, the logarithm of the regret: it shows who ends where."""
-    along = "wall seconds" if by_seconds else "evaluations"
+    along, of = "wall seconds" if by_seconds else "evaluations", quantity(problem)
     scale: Literal["linear", "log"] = "log" if by_seconds else "linear"
     lost = _regrets(curves, optimum, maximise) if optimum is not None else None
     if lost is not None:
-        name = "regret: optimum minus best value" if maximise else "regret: best value minus optimum"
+        name = f"regret: optimum - best {of}" if maximise else f"regret: best {of} - optimum"
         return figures.Plot(problem, along, name if named else "", lost, xscale=scale, yscale="log")
     levels = {} if optimum is None else {"optimum": optimum}
-    name = "best value so far" if named else ""
+    name = f"best {of} so far" if named else ""
     return figures.Plot(problem, along, name, curves, levels=levels, xscale=scale)
 
 

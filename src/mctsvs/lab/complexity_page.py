@@ -12,6 +12,7 @@ from mctsvs.lab.entry import PaperEntry
 from mctsvs.lab.numbers import MADE, NOTE, Numbers
 from mctsvs.lab.page_head import Making, head
 
+AXES = {"t": "points $t$", "d": "variables $d$"}
 MOST = 90  # per cent from which a term is said to dominate
 
 
@@ -27,11 +28,11 @@ def plots(measured: Sequence[complexity.Measurement]) -> list[figures.Plot]:
                 y = np.array([own[x, value] for x in along])
                 under = np.array(complexity.upper(along), dtype=np.float64)
                 constant, exponent = complexity.power_law(under.tolist(), y[-len(under) :].tolist())
-                label = f"{other} = {value}: ${axis}^{{{exponent:.2f}}}$"
+                label = f"${other}$ = {value}: ${axis}^{{{exponent:.2f}}}$"
                 law = under, constant * under**exponent
                 curves.append(figures.Curve(label, np.array(along, dtype=np.float64), y, np.full(len(y), np.nan), law))
             name = "milliseconds" if what == "fit" else ""
-            drawn.append(figures.Plot(complexity.WHAT[what], axis, name, curves, xscale="log", yscale="log"))
+            drawn.append(figures.Plot(complexity.WHAT[what], AXES[axis], name, curves, xscale="log", yscale="log"))
     return drawn
 
 

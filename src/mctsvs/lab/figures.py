@@ -7,8 +7,9 @@ out the same, byte for byte.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from mctsvs.common import Array, InputError
 from mctsvs.lab.styles import BLUE, COMPACT, DARK, DASHES, MARKERS, Style, short_names, styles
 
 BARS = 7  # error bars of a curve across a whole plot
+FLOOR = 3.0  # a logarithmic axis ends at the least value divided by this: bars that nearly reach zero are cut
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,18 @@ def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
         if any(curve.theirs for plot in plots for curve in plot.curves):
             labels, names = [*labels, THEIR_NAME], [*names, THEIR_NAME]
         width = (3.75 if laws else 3.15) * wide if wide > 1 else 5.6
-        per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * max(map(len, names), default=1)))))
+        longest = max((len(re.sub(r"[${}_]", "", name)) for name in names), default=1)
+        per_row = max(1, min(len(labels), int(width // (0.72 + 0.074 * longest))))
         legend_rows = -(-len(labels) // per_row)
         per_row = -(-len(labels) // max(legend_rows, 1)) or len(LAW)  # rows of equal length
         legend_rows += bool(title) + bool(laws)
         figure = mpl.figure.Figure(figsize=(width, 2.55 * high + 0.24 * legend_rows + 0.1))
         axes = figure.subplots(high, wide, squeeze=False)
         handles: dict[str, Any] = {THEIR_NAME: mpl.lines.Line2D([], [], color=DARK, **THEIRS)}
-        for plot, ax in zip(plots, axes.flat, strict=False):
-            _plot(plot, ax, labels, handles)
+        for i, (plot, ax) in enumerate(zip(plots, axes.flat, strict=False)):
+            above = plots[max(i - wide, 0)]
+            same = i % wide == 0 and not plot.ylabel and plot.yscale == above.yscale
+            _plot(replace(plot, ylabel=above.ylabel) if same else plot, ax, labels, handles)
         for ax in list(axes.flat)[len(plots) :]:
             ax.set_axis_off()
         shown = [label for label in labels if label in handles]
@@ -233,6 +238,8 @@ def _plot(plot: Plot, ax: Any, labels: Sequence[str], handles: dict[str, Any]) -
     if plot.yscale == "linear":
         ax.yaxis.set_major_locator(MaxNLocator(6))
         _cut(plot, ax)
+    elif plot.yrange is None:
+        ax.set_ylim(bottom=max(ax.get_ylim()[0], _least(plot) / FLOOR))
     if plot.xscale == "linear":
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.margins(x=0.03)
@@ -269,12 +276,14 @@ def spread_out(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def _log_ticks(line: Any) -> None:
-    """Labels at 1, 2 and 5 where the axis is short, at powers of ten elsewhere; plain numbers where they are short."""
-    from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, NullFormatter
+    """Labels at powers of ten, the more between them the shorter the axis; plain numbers where they are short."""
+    from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
     low, high = line.get_view_interval()
-    short = np.log10(high / low) < 2.6 if low > 0 else False
-    line.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=9))
+    decades = np.log10(high / low) if low > 0 else np.inf
+    between = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if decades < 1.1 else (1.0, 2.0, 5.0) if decades < 2.75 else (1.0,)
+    even = MaxNLocator(6, steps=(1, 2, 2.5, 5, 10))
+    line.set_major_locator(even if decades < 0.6 else LogLocator(subs=between, numticks=9))
     line.set_minor_formatter(NullFormatter())
     if low > 1e-4 and high < 1e5:
         line.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -282,12 +291,18 @@ def _log_ticks(line: Any) -> None:
         line.set_major_formatter(LogFormatterMathtext())
 
 
+def _least(plot: Plot) -> float:
+    """The least positive value of the curves."""
+    values = np.concatenate([np.empty(0), *(curve.mean for curve in plot.curves)])
+    return float(values[values > 0].min(initial=np.inf))
+
+
 def _later(plot: Plot) -> Array:
     """Values of all curves without their first points, and the ends of their bars in the second half."""
     found = [np.empty(0)]
     for curve in plot.curves:
         known = np.isfinite(curve.mean)
-        mean, error = curve.mean[known], np.nan_to_num(curve.error[known])
+        mean, error = curve.mean[known], np.nan_to_num(curve.error[known]) * (not curve.theirs)  # no bars of theirs
         half = len(mean) // 2
         found += [mean[min(int(plot.skip * len(mean)), max(len(mean) - 1, 0)) :]]
         found += [(mean - error)[half:], (mean + error)[half:]]

@@ -46,9 +46,10 @@ _RECALL = _numbers("""
     mcts-vs-bo     0.429    0.433    0.352     0.350
 """)
 RECALL = {**_RECALL, **dict.fromkeys((AUTHORS_PROGRAM, RECALL_PROGRAM), _RECALL[Case("mcts-vs-bo")])}
-TESTS = _tests("""
+_TESTS = _tests("""
     mcts-vs-bo     -2.620,1.757,+  -1.506,0.854,≈  3.223,0.074,≈  3.200,0.091,-
     mcts-vs-turbo  -1.102,1.711,   -1.765,1.811,   3.153,0.264,   3.012,0.434,
     la-mcts-turbo  -2.444,1.708,+  -6.218,3.389,+  2.892,1.147,+  2.619,0.672,+
     turbo          -0.662,1.049,-  -1.855,2.038,≈  2.857,0.475,+  2.629,0.672,+
 """)
+TESTS = {**_TESTS, AUTHORS_PROGRAM: _TESTS[Case("mcts-vs-bo")]}

@@ -125,7 +125,18 @@ OPTIONS = {
     "k": "$k$",
     "d": "$d$",
 }
-VALUES = {"variant=authors-program": "authors' program", "variant=authors-recall": "authors' recall program"}
+VALUES = {
+    "variant=authors-program": "authors' program",
+    "variant=authors-recall": "authors' recall program",
+    "acquisition_search=candidates": "candidate search",
+}
+
+QUANTITIES = {"NASBench": "accuracy", "TransNAS": "accuracy", "Hopper": "return", "Walker2d": "return"}
+
+
+def quantity(problem: str) -> str:
+    """What a problem's values are called on an axis."""
+    return next((name for stem, name in QUANTITIES.items() if problem.startswith(stem)), "value")
 
 
 def written(label: str) -> str:
