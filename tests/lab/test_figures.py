@@ -165,7 +165,12 @@ def test_curves_are_means_with_standard_errors() -> None:
 def drawn_axes(plots: list[Plot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The axes of a figure, kept before it is written."""
     kept: list[Any] = []
-    monkeypatch.setattr(figures, "save", lambda figure, stem: kept.append(figure) or [])
+
+    def keep(figure: Any, _: Path) -> list[Path]:
+        kept.append(figure)
+        return []
+
+    monkeypatch.setattr(figures, "save", keep)
     figures.draw(plots, tmp_path / "a")
     kept[0].draw_without_rendering()
     return list(kept[0].axes)
