@@ -63,8 +63,8 @@ def test_the_page_says_what_was_measured() -> None:
 
 def test_lines_of_the_figure_are_power_laws_named_by_their_exponent() -> None:
     plots = complexity_page.plots(obeying(lambda t, d: 1e-9 * t**3))
-    assert [plot.xlabel for plot in plots] == ["t"] * 3 + ["d"] * 3
-    assert [curve.label for curve in plots[0].curves] == [f"d = {d}: $t^{{3.00}}$" for d in (2, 50, 200)]
+    assert [plot.xlabel for plot in plots] == ["points $t$"] * 3 + ["variables $d$"] * 3
+    assert [curve.label for curve in plots[0].curves] == [f"$d$ = {d}: $t^{{3.00}}$" for d in (2, 50, 200)]
     for curve in plots[0].curves:
         assert curve.law is not None
         np.testing.assert_array_equal(curve.x, POINTS)
