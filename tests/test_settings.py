@@ -9,9 +9,11 @@ import pytest
 
 from mctsvs import Optimizer, methods, problems, settings
 from mctsvs.common import InputError
+from mctsvs.engines.la_mcts import FRESH
 from mctsvs.history import History
 from mctsvs.lab.run import paper_options
 from mctsvs.select.lasso import Lasso, LassoOptions
+from mctsvs.solve.turbo import TuRBO
 
 
 @pytest.mark.parametrize("name", ["paper", "published"])
@@ -26,6 +28,24 @@ def test_every_option_of_a_setting_exists_and_is_allowed(name: str) -> None:
 def test_a_users_option_comes_before_the_setting() -> None:
     engine: Any = methods.make("mcts-vs-turbo", np.arange(9), np.random.default_rng(0), settings="paper", burst=7)
     assert (engine.options.burst, engine.solver.options.batch, engine.solver.options.climb) == (7, 10, 0)
+
+
+@pytest.mark.needs("sklearn")
+@pytest.mark.parametrize("name", ["paper", "published"])
+def test_a_leaf_is_searched_point_by_point(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten at once, as with TuRBO alone, would leave a leaf's fifty evaluations four steps after its fresh points."""
+    draw, sizes = TuRBO._draw, []
+
+    def counted(self: TuRBO, n: int, *others: Any) -> Any:
+        sizes.append(n)
+        return draw(self, n, *others)
+
+    monkeypatch.setattr(TuRBO, "_draw", counted)
+    opt = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method="la-mcts-turbo", seed=1, settings=name, samples=16)
+    for _ in range(20 + 16):
+        (trial,) = opt.ask()
+        opt.tell(trial, -float((np.asarray(trial.x) ** 2).sum()))
+    assert sizes == [1] * (16 - FRESH)
 
 
 def test_unknown_settings_are_one_sentence() -> None:
