@@ -1,0 +1,186 @@
+"""Other libraries in our loop: each is given the unit cube, costs to minimise, and one point at a time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+import native
+from mctsvs import problems
+from mctsvs.common import Array, InputError
+from mctsvs.engines.subspace import SubspaceEngine
+from mctsvs.lab import loop
+from mctsvs.options import Options
+from mctsvs.solve.subspace import Subspace
+from mctsvs.state import Saved
+
+NEEDS = {  # the library of each
+    "smac": "smac",
+    "nevergrad": "nevergrad",
+    "pycma": "cma",
+    "pycma from centre": "cma",
+    "botorch": "botorch",
+}
+
+
+class BotorchSolver(Saved):
+    """BoTorch's defaults: SingleTaskGP, log EI, 4 restarts from 512 raw samples, half near the best; a point a time."""
+
+    options_type: ClassVar[type[Options]] = Options
+    batch = None
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        import torch
+        from botorch.acquisition import LogExpectedImprovement
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from botorch.optim import optimize_acqf
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        torch.set_num_threads(1)
+        device = os.environ.get("BOTORCH_DEVICE", "cpu")
+        inputs = torch.from_numpy(subspace.X.copy()).to(device)
+        values = torch.from_numpy(subspace.y.copy()).to(device)[:, None]
+        cube = torch.tensor([[0.0], [1.0]], dtype=torch.double, device=device).repeat(1, subspace.dimension)
+        model = SingleTaskGP(inputs, values)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            surface = LogExpectedImprovement(model, best_f=values.max())
+            around = {"sample_around_best": True}
+            x, _ = optimize_acqf(surface, bounds=cube, q=1, num_restarts=4, raw_samples=512, options=around)
+        chosen: Array = x.detach().cpu().numpy()
+        return chosen
+
+
+def botorch(problem: problems.Problem, seed: int) -> loop.Search:
+    """BoTorch in the loop of `bo-dsp`: the same initial points, one model of all variables."""
+    import torch
+
+    torch.manual_seed(seed)
+    opt = loop.optimizer(problem, "bo-dsp", seed=seed)
+    assert isinstance(opt._engine, SubspaceEngine)
+    opt._engine.solver = BotorchSolver(Options())
+    return opt
+
+
+class Outside:
+    """Another library in our loop, which is given the unit cube, costs to minimise, and one point at a time."""
+
+    def __init__(self, problem: problems.Problem) -> None:
+        if problem.space is not problem.bounds:
+            raise InputError(f"{problem.name} has other than real variables: give it to our own methods")
+        (self.low, high), self.dimension = problem.bounds.T, problem.dimension
+        self.width, self.sign = high - self.low, 1.0 if problem.direction == "minimize" else -1.0
+        self.asked = 0
+
+    def next(self) -> tuple[Array, Any]:
+        """A point of the cube, and the library's own name for it."""
+        raise NotImplementedError
+
+    def learn(self, handle: Any, cost: float) -> None:
+        raise NotImplementedError
+
+    def ask(self) -> list[native.Point]:
+        (u, handle), self.asked = self.next(), self.asked + 1
+        return [native.Point(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle)]
+
+    def tell(self, point: native.Point, value: float | None) -> None:
+        assert value is not None
+        point.value = value
+        self.learn(point.handle, self.sign * value)
+
+
+class Smac(Outside):
+    """SMAC3's facade for many variables: a random forest and log EI, after 20 Sobol points."""
+
+    def __init__(self, problem: problems.Problem, seed: int, budget: int) -> None:
+        from ConfigSpace import ConfigurationSpace, Float
+        from smac import HyperparameterOptimizationFacade as Facade
+        from smac import Scenario
+
+        super().__init__(problem)
+        self.names = [f"x{i:05d}" for i in range(self.dimension)]
+        space = ConfigurationSpace(seed=seed)
+        space.add([Float(name, (0.0, 1.0)) for name in self.names])
+        folder = tempfile.mkdtemp()
+        scenario = Scenario(space, n_trials=budget, seed=seed, deterministic=True, output_directory=folder)
+        design = Facade.get_initial_design(scenario, n_configs=20)
+        self.facade = Facade(scenario, lambda config, seed=0: 0.0, initial_design=design, logging_level=False)
+
+    def next(self) -> tuple[Array, Any]:
+        info = self.facade.ask()
+        return np.array([info.config[name] for name in self.names]), info
+
+    def learn(self, handle: Any, cost: float) -> None:
+        from smac.runhistory.dataclasses import TrialValue
+
+        self.facade.tell(handle, TrialValue(cost=cost))
+
+
+class Nevergrad(Outside):
+    """Nevergrad's NGOpt, which chooses an algorithm by dimension and budget and begins at the centre."""
+
+    def __init__(self, problem: problems.Problem, seed: int, budget: int) -> None:
+        import nevergrad
+
+        super().__init__(problem)
+        warnings.simplefilter("ignore")  # from here on: its inner solvers warn at every run
+        cube = nevergrad.p.Array(shape=(self.dimension,), lower=0.0, upper=1.0)
+        cube.random_state.seed(seed)
+        self.optimizer = nevergrad.optimizers.NGOpt(cube, budget=budget)
+
+    def next(self) -> tuple[Array, Any]:
+        candidate = self.optimizer.ask()
+        return candidate.value, candidate
+
+    def learn(self, handle: Any, cost: float) -> None:
+        self.optimizer.tell(handle, cost)
+
+
+class Pycma(Outside):
+    """pycma with its own population, from a random point or from the centre; our `cma-es` has the paper's 20."""
+
+    SIGMA = 0.25  # of the width, which pycma's documentation recommends
+
+    def __init__(self, problem: problems.Problem, seed: int, *, centre: bool) -> None:
+        import cma
+
+        super().__init__(problem)
+        start = np.full(self.dimension, 0.5) if centre else np.random.default_rng(seed).random(self.dimension)
+        options = {"bounds": [0.0, 1.0], "seed": seed + 1, "verbose": -9}
+        self.strategy = cma.CMAEvolutionStrategy(start, self.SIGMA, options)
+        self.waiting: list[Array] = []
+        self.told: list[tuple[Array, float]] = []
+
+    def next(self) -> tuple[Array, Any]:
+        if not self.waiting:
+            self.waiting = self.strategy.ask()
+        x = self.waiting.pop(0)
+        return x, x
+
+    def learn(self, handle: Any, cost: float) -> None:
+        self.told.append((handle, cost))
+        if not self.waiting:
+            self.strategy.tell(*zip(*self.told, strict=True))
+            self.told = []
+
+
+def search(method: str, problem: problems.Problem, seed: int, budget: int) -> Any:
+    """One of them, to ask and tell."""
+    match method:
+        case "smac":
+            return Smac(problem, seed, budget)
+        case "nevergrad":
+            return Nevergrad(problem, seed, budget)
+        case "botorch":
+            return botorch(problem, seed)
+        case _:
+            return Pycma(problem, seed, centre=method.endswith("centre"))
