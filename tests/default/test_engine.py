@@ -381,3 +381,23 @@ def test_says_what_it_is_doing() -> None:
     assert words[-1] == "optimising the found variables"
     assert "testing groups" in words
     assert said[-1] == "optimising the found variables: 3 of 100"
+
+
+def test_two_models_take_turns_where_many_but_not_all_variables_matter() -> None:
+    opt = search(lambda x: -float(((x[:60] - 0.3) ** 2).sum()), 120, 70, 3)
+    inner = engine(opt)
+    assert isinstance(inner.phase, OptimiseAll)
+    assert inner.evidence.rejected.any()
+    assert inner.all_model.of_all.model.fitted > 0  # a lengthscale for each
+    assert inner.all_model.alike.turn > 15  # more than its first steps
+
+
+def test_a_small_budget_for_many_variables_goes_to_both_models() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 300, direction="maximize", seed=4, budget=40)
+    for _ in range(20):
+        (trial,) = opt.ask()
+        opt.tell(trial, sparse(trial.x))
+    inner = engine(opt)
+    assert inner.tested == 0
+    assert inner.all_model.of_all.model.fitted > 0
+    assert inner.all_model.alike.turn > 0

@@ -154,9 +154,29 @@ class EvidenceSearch(HistoryEngine):
         return self.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
 
     @property
-    def turn_of_border(self) -> bool:
-        """Every other turn, where several coordinates of the best point are at an end: no bowl has its bottom there."""
-        if self.incumbent is None or not self.options.border or self._turn % 2 == 1:
+    def all_matter(self) -> bool:
+        """Whether exact values say so: every change changed them, or nothing was tested and there are not many."""
+        known = self.tested > 0 or len(self.owner) <= const.NOT_MANY
+        return self.noisy is False and known and not self.evidence.rejected.any()
+
+    @property
+    def turn_of_alike(self) -> bool:
+        """Whether a step in all variables is that of the model which treats them alike.
+
+        Always, where all matter, unless the best point is at the border: no bowl has its bottom there. Then, and where
+        some variables do nothing, on every other turn. Never where values go in steps. Under noise nobody knows what
+        matters, and the better model is chosen.
+        """
+        if self.plateaus or self.noisy is None:
+            return False
+        if self.noisy:
+            return self.rivalry.alike(self._turn, self.history.X, self.history.y)
+        return (self.all_matter and not self.at_border) or self._turn % 2 == 1
+
+    @property
+    def at_border(self) -> bool:
+        """Whether several coordinates of the best point are at an end of their range."""
+        if self.incumbent is None or not self.options.border:
             return False
         x = self.incumbent[self._continuous]
         return int((np.minimum(x, 1.0 - x) <= const.SAME_POINT).sum()) >= max(const.AT_END, const.BORDER * len(x))
@@ -317,11 +337,6 @@ class EvidenceSearch(HistoryEngine):
         else:
             x = model.propose(turn, self.history, waiting, self.rng)
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
-
-    def step_under_noise(self, waiting: Array) -> Question:
-        """The same by the model that predicts better, or by both in turns."""
-        alike = self.options.alike and self.rivalry.alike(self._turn, self.history.X, self.history.y)
-        return self.step_in_all(waiting, alike=alike)
 
     def known_importance(self) -> Array | None:
         """The probability that each variable matters, where tests could tell."""

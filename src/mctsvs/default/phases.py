@@ -238,22 +238,14 @@ class OptimiseFound(Phase):
 
 @dataclass(frozen=True, eq=False)
 class OptimiseAll(Phase):
-    """Bayesian optimisation of all variables, to the end.
-
-    Values that are exact, and no variable that was seen to do nothing: all matter, and are modelled alike. Where some
-    do nothing, or values go in steps, they are told apart by their lengthscales; where the best point is at the border,
-    on every other turn. With noise nobody knows, and the better model is chosen.
-    """
+    """Bayesian optimisation of all variables, to the end, by models that treat them alike or tell them apart."""
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
-        exact = search.noisy is False and not search.evidence.rejected.any()
-        if search.options.alike and exact and not search.plateaus and not search.turn_of_border:
-            return search.step_in_all(waiting, alike=True), self
-        # tests around one point tell a model of all variables little
-        few = search.evaluated - search.tested < const.DESIGN_OF_ALL
-        if few and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
+        spread = search.evaluated - search.tested  # tests around one point tell a model of all variables little
+        wanted = not search.all_matter and (search.tested > 0 or search.noisy is not False)
+        if wanted and spread < const.DESIGN_OF_ALL and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
             return search.design(), self
-        return search.step_under_noise(waiting) if search.noisy else search.step_in_all(waiting), self
+        return search.step_in_all(waiting, alike=search.options.alike and search.turn_of_alike), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
         return self
