@@ -94,7 +94,7 @@ class EvidenceSearch(HistoryEngine):
         proposals: list[Proposal] = []
         for _ in range(n):
             question, self.phase = self.phase.next(self, pending.beside(proposals))
-            iteration = 0 if question.kind is Kind.DESIGN else self._turn + 1
+            iteration = 0 if question.kind is Kind.DESIGN else self.turn + 1
             proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value))
             self.open[proposals[-1].ticket] = question
         return proposals
@@ -145,44 +145,7 @@ class EvidenceSearch(HistoryEngine):
         return const.AFFORDABLE if self.budget is None else const.TESTABLE * (self.budget - const.DESIGN)
 
     @property
-    def plateaus(self) -> bool:
-        """Whether values repeat so often, as on steps, that a variable which matters may well change nothing.
-
-        Not a question for a run that has tests behind it: of a variable that does not matter they repeat the value.
-        """
-        y = self.history.y
-        return self.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
-
-    @property
-    def all_matter(self) -> bool:
-        """Whether exact values say so: every change changed them, or nothing was tested and there are not many."""
-        known = self.tested > 0 or len(self.owner) <= const.NOT_MANY
-        return self.noisy is False and known and not self.evidence.rejected.any()
-
-    @property
-    def turn_of_alike(self) -> bool:
-        """Whether a step in all variables is that of the model which treats them alike.
-
-        Always, where all matter, unless the best point is at the border: no bowl has its bottom there. Then, and where
-        some variables do nothing, on every other turn. Never where values go in steps. Under noise nobody knows what
-        matters, and the better model is chosen.
-        """
-        if self.plateaus or self.noisy is None:
-            return False
-        if self.noisy:
-            return self.rivalry.alike(self._turn, self.history.X, self.history.y)
-        return (self.all_matter and not self.at_border) or self._turn % 2 == 1
-
-    @property
-    def at_border(self) -> bool:
-        """Whether several coordinates of the best point are at an end of their range."""
-        if self.incumbent is None or not self.options.border:
-            return False
-        x = self.incumbent[self._continuous]
-        return int((np.minimum(x, 1.0 - x) <= const.SAME_POINT).sum()) >= max(const.AT_END, const.BORDER * len(x))
-
-    @property
-    def _continuous(self) -> Array:
+    def continuous(self) -> Array:
         """(D,) bool: coordinates that are neither a category's nor on a grid."""
         single: Array = np.bincount(self.owner)[self.owner] == 1
         return single if self.region is None else single & np.isinf(self.region.levels)
@@ -193,7 +156,7 @@ class EvidenceSearch(HistoryEngine):
         return self.evidence.tests > const.GIVE_UP * self._affordable
 
     @property
-    def _turn(self) -> int:
+    def turn(self) -> int:
         """Questions asked so far, beside the design."""
         return self.proposed - self.first_points.used
 
@@ -285,7 +248,7 @@ class EvidenceSearch(HistoryEngine):
         if self.doubt is not None:
             assert self.doubt.base is not None
             base, level, step = self.doubt.base, self.doubt.level, const.NEARER * const.NUDGE
-        x, free = base.copy(), self._continuous
+        x, free = base.copy(), self.continuous
         x[free] += np.where(x[free] < 0.5, step, -step)
         return Question(Kind.NUDGE, x, self.everything, level, base)
 
@@ -327,7 +290,7 @@ class EvidenceSearch(HistoryEngine):
 
     def step_in_all(self, waiting: Array, among: Indices | None = None, *, alike: bool = False) -> Question:
         """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
-        model, turn = self.all_model, self._turn
+        model, turn = self.all_model, self.turn
         model.lattice, model.region = self.lattice, self.region
         model.choose(turn, self.evidence.probability, self.rng, among=among)
         if self.history.constrained:

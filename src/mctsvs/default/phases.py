@@ -14,7 +14,7 @@ import numpy as np
 
 from mctsvs.common import Array, Indices, State
 from mctsvs.default import constants as const
-from mctsvs.default import testing
+from mctsvs.default import shape, testing
 from mctsvs.default.questions import Kind, Question
 from mctsvs.engine import Observation
 from mctsvs.state import Saved, dump, load
@@ -151,8 +151,8 @@ class Probe(Phase):
         if len(fresh) == 0:
             return search.design(), self._decide(search)
         if search.evaluated + len(waiting) < const.FIRST_PROBE:
-            return search.step_in_all(waiting, alike=not search.plateaus), self
-        if len(fresh) == len(self.fresh) == len(search.everything) and search.plateaus:
+            return search.step_in_all(waiting, alike=not shape.in_steps(search)), self
+        if len(fresh) == len(self.fresh) == len(search.everything) and shape.in_steps(search):
             return OptimiseAll().next(search, waiting)
         return testing.probe(search, fresh[:size], waiting), Probe(fresh[size:])
 
@@ -242,10 +242,10 @@ class OptimiseAll(Phase):
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         spread = search.evaluated - search.tested  # tests around one point tell a model of all variables little
-        wanted = not search.all_matter and (search.tested > 0 or search.noisy is not False)
+        wanted = not shape.all_matter(search) and (search.tested > 0 or search.noisy is not False)
         if wanted and spread < const.DESIGN_OF_ALL and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
             return search.design(), self
-        return search.step_in_all(waiting, alike=search.options.alike and search.turn_of_alike), self
+        return search.step_in_all(waiting, alike=shape.turn_of_alike(search)), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
         return self

@@ -1,0 +1,53 @@
+"""What the values tell of the function's shape, and which model of all variables therefore has the next turn.
+
+One model treats all variables alike and knows the shape of a bowl; the other has a lengthscale for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mctsvs.default import constants as const
+
+if TYPE_CHECKING:
+    from mctsvs.default.engine import EvidenceSearch
+
+
+def turn_of_alike(search: EvidenceSearch) -> bool:
+    """Whether a step in all variables is that of the model which treats them alike.
+
+    Always, where all matter, unless the best point is at the border: no bowl has its bottom there. Then, and where some
+    variables do nothing, on every other turn. Never where values go in steps. Under noise nobody knows what matters,
+    and the model that predicts better is chosen.
+    """
+    if not search.options.alike or in_steps(search) or search.noisy is None:
+        return False
+    if search.noisy:
+        return search.rivalry.alike(search.turn, search.history.X, search.history.y)
+    return (all_matter(search) and not at_border(search)) or search.turn % 2 == 1
+
+
+def in_steps(search: EvidenceSearch) -> bool:
+    """Whether values repeat so often that a variable which matters may well change nothing.
+
+    Not a question for a run that has tests behind it: of a variable that does not matter they repeat the value.
+    """
+    y = search.history.y
+    return search.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
+
+
+def all_matter(search: EvidenceSearch) -> bool:
+    """Whether exact values say so: every change changed them, or nothing was tested and variables are not many."""
+    known = search.tested > 0 or len(search.owner) <= const.NOT_MANY
+    return search.noisy is False and known and not search.evidence.rejected.any()
+
+
+def at_border(search: EvidenceSearch) -> bool:
+    """Whether several coordinates of the best point are at an end of their range."""
+    if search.incumbent is None or not search.options.border:
+        return False
+    x = search.incumbent[search.continuous]
+    at_end = np.minimum(x, 1.0 - x) <= const.SAME_POINT
+    return int(at_end.sum()) >= max(const.AT_END, const.BORDER * len(x))
