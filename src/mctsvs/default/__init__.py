@@ -6,8 +6,8 @@ A run goes through phases (`phases.py`):
       |
     Nudge           a point right beside the incumbent ---------------- another value: noise .
       |                                                                                  |
-    Probe           a few steps in all variables; then fresh groups of variables are     |
-      |             changed: how many matter? -------------------------------- too many -+
+    Probe           a few steps in all variables --------------------- values in steps -+
+      |             then fresh groups are changed: how many variables matter?  too many -+
       |                                                                                  |
     Tests           groups, until every variable is found or rejected ---------- no end -+
       |  ^          now and then a step in the variables not rejected, or found          |
@@ -22,9 +22,9 @@ a change of phase loses nothing.
 
 Read phases.py, then engine.py (what a run knows), questions.py and testing.py (what is asked about variables, and what
 the answers say), sparsity.py and evidence.py (how many variables matter, and which), corners.py and bisection.py (two
-ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py), noisy.py
-(which model under noise). What can be switched off is in ablation.py, the numbers and where they were measured in
-constants.py.
+ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py), shape.py
+and noisy.py (which model of all variables). What can be switched off is in ablation.py, the numbers and where they were
+measured in constants.py.
 """
 
 from mctsvs.default.engine import EvidenceSearch
