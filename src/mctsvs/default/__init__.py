@@ -6,8 +6,8 @@ A run goes through phases (`phases.py`):
       |
     Nudge           a point right beside the incumbent ---------------- another value: noise .
       |                                                                                  |
-    Probe           a few steps in all variables --------------------- values in steps -+
-      |             then fresh groups are changed: how many variables matter?  too many -+
+    Probe           a few steps in all variables ---------------------- values in steps -+
+      |             then fresh groups are changed: how many of them matter? -- too many -+
       |                                                                                  |
     Tests           groups, until every variable is found or rejected ---------- no end -+
       |  ^          now and then a step in the variables not rejected, or found          |
