@@ -108,3 +108,14 @@ def test_dimension_scaled_fixes_the_outputscale_and_bounds_the_noise(name: str) 
     prior = dimension_scaled(KERNELS[name], 7)
     assert prior.low[7] == prior.high[7] == prior.start[7] == 0.0
     assert prior.low[-1] == pytest.approx(np.log(1e-4))
+
+
+def test_a_model_of_all_variables_alike_expects_hardly_any_noise() -> None:
+    kernel = KERNELS["shared+iso+cosines"]
+    ordinary, alike = dimension_scaled(kernel, 60), PRIORS["alike"](kernel, 60)
+    assert np.array_equal(alike.mean[:-1], ordinary.mean[:-1])
+    assert np.array_equal(alike.low[:-1], ordinary.low[:-1])
+    assert alike.mean[-1] < ordinary.mean[-1]
+    assert np.exp(alike.low[-1]) == pytest.approx(1e-6)
+    noisy = np.append(alike.mean[:-1], np.log(0.1))  # which a few values pay for
+    assert alike.penalty(noisy)[0] < 4.0

@@ -7,6 +7,7 @@ only moves the mean. So one class serves both kinds, and the difference is visib
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive, Kernel, Sum
 from mctsvs.gp.trend import Cosines, Isotropic, Linear
+
+ORDINARY_NOISE = (-4.0 - 1.0, 1.0, float(np.log(1e-4)), 2.0)  # mean, sd, low, high
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def subspace(kernel: Kernel, d: int, sd: float = 0.7) -> Prior:
     return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
-def dimension_scaled(kernel: Kernel, d: int) -> Prior:
+def dimension_scaled(kernel: Kernel, d: int, noise: Sequence[float] = ORDINARY_NOISE) -> Prior:
     """For all variables at once: l ~ LogNormal(sqrt 2 + 1/2 log d, sqrt 3), a density over lengthscales.
 
     Taken over lengthscales (mode exp(mu - 3)), not over their logarithms (mode exp(mu)): the latter gives
@@ -87,8 +90,15 @@ def dimension_scaled(kernel: Kernel, d: int) -> Prior:
     least = np.log(np.clip(0.005 * d, 0.025, 0.3))
     lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), least, 12.0]
     outputscale = [0.0, 1.0, 0.0, 0.0]
-    noise = [-4.0 - 1.0, 1.0, np.log(1e-4), 2.0]
     return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
+
+
+def alike(kernel: Kernel, d: int) -> Prior:
+    """The same for a model that treats all variables alike: a few parameters cannot fit what is not there.
+
+    So hardly any noise is expected, and little of what is left near the bottom of a bowl is taken for it.
+    """
+    return dimension_scaled(kernel, d, noise=(-7.0, 2.0, np.log(1e-6), 2.0))
 
 
 def found(kernel: Kernel, d: int) -> Prior:
@@ -119,6 +129,7 @@ PRIORS = {
     "exact": exact,
     "subspace": subspace,
     "dimension-scaled": dimension_scaled,
+    "alike": alike,
     "found": found,
     "intervals": intervals,
 }

@@ -62,7 +62,7 @@ DIMENSION_SCALED: dict[str, Any] = {
 # options of `iso`, where all variables are alike (docs/results/isotropic.md)
 ISOTROPIC: dict[str, Any] = {
     "kernel": "shared+iso+cosines",
-    "prior": "dimension-scaled",
+    "prior": "alike",
     "fit_points": 250,
     "fit_iterations": 25,
     "fit_growth": 1.08,
