@@ -93,7 +93,7 @@ def test_the_allowance_is_kept() -> None:
 
 def test_the_log_tells_the_story(caplog: pytest.LogCaptureFixture) -> None:
     def sometimes(x: Array) -> float | None:
-        return None if x[0] > 0.9 else f(x)
+        return None if x[0] > 0.7 else f(x)
 
     with caplog.at_level(logging.DEBUG, "mctsvs"):
         result = mctsvs.minimize(sometimes, [(0, 1)] * 40, budget=60, seed=1)
