@@ -14,9 +14,6 @@ SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is tha
 STUCK = 1e-3  # a coordinate under test that constraints let change by less has not been tested
 LEAST_PUSH, PUSHES = 0.2, 0.6  # least change of a coordinate under test, and what is added at most
 
-PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
-AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their range, from which on it is at the border
-
 # how many variables matter (page: decision)
 AFFORDABLE, REACHABLE = 110.0, 15  # tests worth spending, and variables found in any case; where no budget is known
 COST = 0.67  # of the tests that halving would need
@@ -64,7 +61,11 @@ NEARER, LEVELLED = 1e-3, 0.02  # of the nudge, where that did not tell; of its d
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for
 
-# which model under noise
+# which model of all variables (page: values in steps, and best points at the border)
+PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
+AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their range, from which on it is at the border
+
+# the same under noise
 COMPARED = (45, 68)  # points at which the models are compared
 FOLDS, COMPARING = 4, 40  # parts held out in turn, steps of a fit
 CLEARLY = 3.5  # standard errors by which the model that treats variables alike must be ahead

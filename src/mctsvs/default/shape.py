@@ -32,7 +32,7 @@ def turn_of_alike(search: EvidenceSearch) -> bool:
 def in_steps(search: EvidenceSearch) -> bool:
     """Whether values repeat so often that a variable which matters may well change nothing.
 
-    Not a question for a run that has tests behind it: of a variable that does not matter they repeat the value.
+    After tests, which repeat the value where nothing that matters was changed, this also says that many of them did.
     """
     y = search.history.y
     return search.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
