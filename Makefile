@@ -57,7 +57,7 @@ pictures: $(VENV)/stamp-test
 
 # our default beside other libraries (hours with all methods)
 bench: $(VENV)/stamp-test
-	$(BIN)/python benchmarks/peers.py --table docs/results/peers.md $(ARGS)
+	$(BIN)/python benchmarks/peers.py $(ARGS)
 
 speed: $(VENV)/stamp-test
 	$(BIN)/python benchmarks/speed.py all

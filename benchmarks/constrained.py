@@ -3,7 +3,7 @@
     python benchmarks/constrained.py coco [--dimensions 20,40] [--functions 1-54] [--instance 1] [--budget 400]
     python benchmarks/constrained.py mopta [--seeds 5] [--budget 1000]          both: [--methods NAME ...]
 
-`coco`: all functions of COCO's bbob-constrained, mean rank of the best feasible value after 100, 200 and 400
+`coco`: all functions of COCO's bbob-constrained, mean rank of the best feasible value after 100, 200, 300 and 400
 evaluations; runs without a feasible point share the last rank. Nobody is given COCO's feasible initial solution.
 `mopta`: MOPTA08c, 124 variables and 68 constraints. Methods are our own by name, Optuna's TPE with constraints, and
 pycma's augmented Lagrangian. Finished runs are stored in --results and never repeated. One thread a process.
@@ -21,20 +21,21 @@ import json
 import multiprocessing
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
+import rows
+import tables
 from mctsvs import Optimizer, problems
 from mctsvs.common import Array
 from mctsvs.problems import coco
 
 RIVALS = ["mcts-vs", "scbo", "tpe with constraints", "pycma's augmented Lagrangian", "random"]
-POINTS = (100, 200, 400, 500, 1000)
+POINTS = (100, 200, 300, 400, 500, 1000)
 SIGMA = 0.25  # first deviation of CMA-ES, of the width of every range
 
 Measured = Callable[[Array], tuple[float, Array]]
@@ -131,8 +132,8 @@ def play(problem: str, method: str, seed: int, budget: int, path: Path) -> str:
     return f"{method} on {problem}, seed {seed}: {run.trace[-1]:.6g} in {seconds:.0f} s"
 
 
-def traces(jobs: Sequence[tuple[str, str, int]], arguments: argparse.Namespace) -> Iterator[tuple[Any, Array, float]]:
-    """Every job with its trace, infinite where nothing is feasible, and its seconds; those not stored are run."""
+def finish(jobs: Sequence[tuple[str, str, int]], arguments: argparse.Namespace) -> list[rows.Run]:
+    """Every job; those not stored are run."""
     arguments.results.mkdir(parents=True, exist_ok=True)
 
     def path(job: tuple[str, str, int]) -> Path:
@@ -144,65 +145,29 @@ def traces(jobs: Sequence[tuple[str, str, int]], arguments: argparse.Namespace) 
         futures = [pool.submit(play, *job, arguments.budget, path(job)) for job in missing]
         for count, future in enumerate(as_completed(futures), 1):
             print(f"{count}/{len(missing)} {future.result()}", flush=True)
-    for job in jobs:
-        stored = json.loads(path(job).read_text())
-        yield job, np.array([np.inf if v is None else v for v in stored["trace"]]), stored["cpu"]
+    stored = {(run.problem, run.method, run.seed, run.budget): run for run in rows.finished(arguments.results, POINTS)}
+    return [stored[(*job, arguments.budget)] for job in jobs]
 
 
 def run_coco(arguments: argparse.Namespace) -> None:
-    points = [n for n in POINTS if n <= arguments.budget]
     for D in arguments.dimensions:
         names = [coco.name_of("bbob-constrained", f, D, arguments.instance) for f in arguments.functions]
         jobs = [(name, method, arguments.instance) for name in names for method in arguments.methods]
-        values, seconds = np.empty((len(names), len(arguments.methods), len(points))), np.zeros(len(arguments.methods))
-        for (name, method, _), trace, cpu in traces(jobs, arguments):
-            k = arguments.methods.index(method)
-            values[names.index(name), k] = trace[np.array(points) - 1]
-            seconds[k] += cpu / len(names) / arguments.budget
-        ranks = rankdata(values, axis=1).mean(axis=0)
-        feasible = np.isfinite(values).sum(axis=0)
-        print(f"\n{D} variables, {len(names)} functions, instance {arguments.instance}\n")
-        print("| method | " + " | ".join(f"rank at {n} | feasible at {n}" for n in points) + " | ms |")
-        print("|---|" + "---|---|" * len(points) + "---|")
-        for k in np.argsort(ranks[:, -1], kind="stable"):
-            cells = [f"{r:.2f} | {n}" for r, n in zip(ranks[k], feasible[k], strict=True)]
-            print("| " + " | ".join([arguments.methods[k], *cells, f"{1e3 * seconds[k]:.0f}"]) + " |")
+        runs = finish(jobs, arguments)
+        print(f"\n{D} variables, {len(names)} functions, instance {arguments.instance}\n\n{tables.feasible(runs)}")
 
 
 def run_mopta(arguments: argparse.Namespace) -> None:
-    points = [n for n in (200, 300, 500, 1000) if n <= arguments.budget]
     jobs = [("MOPTA08c", method, seed) for method in arguments.methods for seed in range(arguments.seeds)]
-    found: dict[str, list[tuple[Array, float]]] = {}
-    for (_, method, _), trace, cpu in traces(jobs, arguments):
-        found.setdefault(method, []).append((trace, cpu))
-    print("| method | seeds | first feasible, worst seed | " + " | ".join(f"best at {n}" for n in points) + " | ms |")
-    print("|---|---|---|" + "---|" * len(points) + "---|")
-    for method, runs in found.items():
-        at = np.array([trace for trace, _ in runs])
-        firsts = [int(np.argmax(np.isfinite(row))) + 1 if np.isfinite(row).any() else np.inf for row in at]
-        cells = [_mean(at[:, n - 1]) for n in points]
-        ms = 1e3 * np.mean([cpu for _, cpu in runs]) / arguments.budget
-        print("| " + " | ".join([method, str(len(runs)), f"{max(firsts):.0f}", *cells, f"{ms:.0f}"]) + " |")
-
-
-def _mean(values: Array) -> str:
-    if not np.isfinite(values).all():
-        return f"{int(np.isfinite(values).sum())} of {len(values)} feasible"
-    return f"{values.mean():.2f} ± {values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan:.2f}"
-
-
-def whole_numbers(text: str) -> list[int]:
-    """1-3,7"""
-    ends = [part.split("-") for part in text.split(",")]
-    return [n for end in ends for n in range(int(end[0]), int(end[-1]) + 1)]
+    print(tables.first(finish(jobs, arguments)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     suite = commands.add_parser("coco")
-    suite.add_argument("--dimensions", type=whole_numbers, default=[20, 40])
-    suite.add_argument("--functions", type=whole_numbers, default=list(range(1, 55)))
+    suite.add_argument("--dimensions", type=rows.whole_numbers, default=[20, 40])
+    suite.add_argument("--functions", type=rows.whole_numbers, default=list(range(1, 55)))
     suite.add_argument("--instance", type=int, default=1)
     suite.set_defaults(budget=400, methods=RIVALS, command=run_coco)
     car = commands.add_parser("mopta")

@@ -1,11 +1,10 @@
 """Values: our methods beside other libraries, on one protocol.
 
     python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 0-9] [--budget 200] [--workers 2]
-                               [--centre] [--results results/peers] [--table docs/results/peers.md]
-                               [--readme README.md]
+                               [--centre] [--results results/peers] [--readme README.md]
     python benchmarks/peers.py coco [--suite bbob-largescale] [--dimensions 40,80] [--functions 1-24]
                                [--instances 11-13] [--methods NAME ...] [--budget 200] [--workers 2]
-                               [--results results/coco] [--page docs/results/coco.md]
+                               [--results results/coco] [--figure docs/results/coco]
 
 Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is s +
 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
@@ -24,7 +23,7 @@ BoTorch's model, which is; HEBO because its requirements do not build any more.
 `coco` runs every function of a suite of COCO's once for each instance, which is the run's seed too, and shows ranks: of
 all stored runs of these methods on these instances, a table for each dimension and budget, of the problems that all
 methods have run. A method whose library is not installed is left out. Of bbob-noisy, the true values of the recommended
-points are ranked.
+points are ranked. Tables of pages are made of the stored runs by tables.py.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ import itertools
 import math
 import multiprocessing
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
@@ -52,13 +51,17 @@ import numpy as np
 import mixed
 import native
 import outside
+import rows
+import tables
 from mctsvs import methods, problems
 from mctsvs.common import Array
 from mctsvs.lab import loop, suites
 from mctsvs.lab.cases import Case
+from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.run import Record, Setting, follow
 from mctsvs.lab.store import Job, Store
 from mctsvs.problems import coco
+from rows import Run
 
 PROBLEMS = (
     "Hartmann6_500",
@@ -178,79 +181,29 @@ def finish(wanted: Sequence[Job], store: Store, workers: int) -> None:
             print(f"{count}/{len(missing)} {said}", flush=True)
 
 
-def rows(store: Store) -> Iterator[dict[str, Any]]:
-    """What the tables need of every run that is stored."""
-    for job, stored in store.every():
-        sign = 1.0 if stored.direction == "maximize" else -1.0
-        best = sign * np.maximum.accumulate(sign * np.array(stored.series("true")))
-        yield {
-            "problem": job.problem,
-            "method": job.case.method,
-            "budget": job.budget,
-            "centre": bool(job.variation),
-            "at": {str(n): float(best[n - 1]) for n in POINTS if n <= job.budget},
-            "recommended": true_of_recommended(stored),
-            "seconds": stored.record["cpu_seconds"] / job.budget,
-        }
-
-
-def true_of_recommended(stored: Any) -> dict[str, float]:
-    """By number of evaluations; empty for a run without noise."""
-    true, rows = stored.series("true"), stored.series("recommended")
-    return {str(n): true[int(row)] for n, row in enumerate(rows, 1) if not math.isnan(row)}
-
-
-def recommended_table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, of the noisy problems."""
-    noisy = [{**row, "at": row["recommended"]} for row in rows if row["recommended"]]
-    return f"True value of the recommended point:\n\n{table(noisy)}\n" if noisy else ""
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, a line for each problem and method."""
-    groups: dict[tuple[bool, str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    points = [str(n) for n in POINTS if any(str(n) in row["at"] for row in rows)]
-    for row in rows:
-        groups[row["centre"], row["problem"], row["method"], str(row["budget"])].append(row)
-    head = ["problem", "method", "seeds", *(f"at {n}" for n in points), f"worst at {points[-1]}", "ms"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for (centre, problem, method, _), group in sorted(groups.items()):
-        cells = []
-        for n in points:
-            values = np.array([row["at"][n] for row in group if n in row["at"]])
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
-            cells.append(f"{values.mean():.4g} ± {error:.2g}" if len(values) else "")
-        last = [n for n in points if n in group[0]["at"]][-1]
-        worst = f"{min(row['at'][last] for row in group):.4g}" + ("" if last == points[-1] else f" at {last}")
-        ms = 1e3 * float(np.mean([row["seconds"] for row in group]))
-        label = problem + (", centre given" if centre else "")
-        lines.append("| " + " | ".join([label, method, str(len(group)), *cells, worst, f"{ms:.0f}"]) + " |")
-    return "\n".join(lines)
-
-
-def headline(rows: list[dict[str, Any]]) -> str:
+def headline(runs: Sequence[Run]) -> str:
     """The README's table: after 100 and 200 evaluations, best mean of the first problem first."""
     lines = []
-    for method in {row["method"] for row in rows}:
-        groups = [enough(rows, problem, method) for problem in HEADLINE]
+    for method in {run.method for run in runs}:
+        groups = [enough(runs, problem, method) for problem in HEADLINE]
         if not all(groups):
             continue
-        cells, ms = [], 1e3 * np.mean([row["seconds"] for group in groups for row in group])
+        cells = []
         for group in groups:
-            ends = [np.array([row["at"][n] for row in group]) for n in ("100", "200") if n in group[0]["at"]]
+            ends = [np.array([run.at[n] for run in group]) for n in (100, 200) if n in group[0].at]
             cells.append("; ".join(map(short, ends)) + (" at 100" if len(ends) == 1 else "") + f" ({len(group)})")
-        first = float(np.mean([row["at"]["100"] for row in groups[0]]))
+        first = float(np.mean([run.at[100] for run in groups[0]]))
         name = f"**{method}**" if method == "mcts-vs" else method
-        lines.append((-first, "| " + " | ".join([name, *cells, f"{ms:.0f}"]) + " |"))
+        lines.append((-first, [name, *cells, tables.ms([run for group in groups for run in group])]))
+    best = ["optimum", *(f"{problems.make(name.partition('@')[0]).optimum:.4g}" for name in HEADLINE), ""]
     head = ["after 100; 200 evaluations (runs)", *HEADLINE, "ms"]
-    best = "| optimum | " + " | ".join(f"{problems.make(p.partition('@')[0]).optimum:.4g}" for p in HEADLINE) + " | |"
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(t for _, t in sorted(lines)), best])
+    return markdown_table(head, [*(cells for _, cells in sorted(lines)), best])
 
 
-def enough(rows: list[dict[str, Any]], problem: str, method: str) -> list[dict[str, Any]]:
+def enough(runs: Sequence[Run], problem: str, method: str) -> list[Run]:
     """At least three runs of 200 evaluations, or of 100, or none."""
-    kept = [row for row in rows if (row["problem"], row["method"], row["centre"]) == (problem, method, False)]
-    groups = [[row for row in kept if row["budget"] == budget] for budget in (200, 100)]
+    kept = [run for run in runs if (run.problem, run.method) == (problem, method)]
+    groups = [[run for run in kept if run.budget == budget] for budget in (200, 100)]
     return next((group for group in groups if len(group) >= 3), [])
 
 
@@ -275,27 +228,17 @@ def usable(names: Sequence[str]) -> list[str]:
     return here
 
 
-def whole_numbers(text: str) -> list[int]:
-    """2,5-7 is 2, 5, 6, 7."""
-    ends = [(part.partition("-")[0], part.rpartition("-")[2]) for part in text.split(",")]
-    return [number for first, last in ends for number in range(int(first), int(last) + 1)]
-
-
-def contests(store: Store, arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, suites.Contest]:
-    """What is stored of these methods on these instances of a suite: a contest for each dimension and budget."""
-    loss: dict[tuple[int, int], dict[tuple[str, str], Array]] = defaultdict(dict)
-    for job, stored in sorted(store.every(), key=lambda run: parts_of(run[0].problem)):
-        suite, _, D, instance = parts_of(job.problem)
-        if suite == arguments.suite and instance in arguments.instances:
-            above = np.array(stored.series("trace")) - (stored.optimum or 0.0)
-            for n, value in true_of_recommended(stored).items():  # of a noisy suite
-                above[int(n) - 1 :] = value
-            loss[D, job.budget][job.problem, job.case.method] = above
-    known = coco.SUITES[arguments.suite].known
-    return {
-        f"{arguments.suite}, {D} variables, {budget} evaluations": suites.Contest.of(loss[D, budget], names, known)
-        for D, budget in sorted(loss)
+def contests(runs: Iterable[Run], methods: Sequence[str]) -> dict[str, suites.Contest]:
+    """A contest of these methods for each dimension and budget, of the problems that all of them have run."""
+    groups: dict[tuple[str, int, int], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: rows.parts_of(run.problem)):
+        suite, _, D, _ = rows.parts_of(run.problem)
+        groups[suite, D, run.budget].append(run)
+    found = {
+        f"{suite}, {D} variables, {budget} evaluations": tables.contest(groups[suite, D, budget], methods)
+        for suite, D, budget in sorted(groups)
     }
+    return {title: one for title, one in found.items() if one.problems}
 
 
 def run_suite(arguments: argparse.Namespace) -> None:
@@ -307,40 +250,29 @@ def run_suite(arguments: argparse.Namespace) -> None:
     ]
     with store.claimed():
         finish(wanted, store, arguments.workers)
-    found = {title: one for title, one in contests(store, arguments, names).items() if one.problems}
-    parts = [f"## {title}\n\n{suites.section(one, group_of, SUITE_POINTS)}" for title, one in found.items()]
-    print("\n".join(parts))
-    if arguments.page is not None:
-        stem = arguments.page.with_suffix("")
-        suites.figure(found, stem)
-        text = arguments.page.read_text().partition("<!-- table -->")[0]
-        shown = f"![Mean rank against evaluations]({stem.name}.png)\n\n"
-        arguments.page.write_text(text + "<!-- table -->\n\n" + shown + "\n".join(parts))
+    stored = rows.finished(store.folder, range(1, arguments.budget + 1), recommended=coco.SUITES[suite].noisy)
+    found = contests((run for run in stored if belongs(run.problem, arguments)), names)
+    for title, one in found.items():
+        print(f"## {title}\n\n{suites.section(one, tables.group_of, SUITE_POINTS)}")
+    if arguments.figure is not None:
+        suites.figure(found, arguments.figure)
 
 
-def group_of(problem: str) -> str:
-    """The name of COCO's group of functions that a problem of a suite is in."""
-    groups = coco.NOISY_GROUPS if problem.startswith("bbob-noisy") else coco.GROUPS
-    return next(group for group, functions in groups.items() if parts_of(problem)[1] in functions)
-
-
-def parts_of(problem: str) -> tuple[str, int, int, int]:
-    """Suite, function, dimension and instance."""
-    name = next(filter(None, (family.pattern.fullmatch(problem) for family in coco.FAMILIES)), None)
-    assert name is not None
-    return name["suite"], int(name["f"]), int(name["D"]), int(name["i"] or 1)
+def belongs(problem: str, arguments: argparse.Namespace) -> bool:
+    suite, _, _, instance = rows.parts_of(problem)
+    return suite == arguments.suite and instance in arguments.instances
 
 
 def add_suite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", default="bbob-largescale", choices=SUITES)
-    parser.add_argument("--dimensions", type=whole_numbers, default=[40, 80], help="default: 40,80")
-    parser.add_argument("--functions", type=whole_numbers, default=range(1, 25), help="default: 1-24")
-    parser.add_argument("--instances", type=whole_numbers, default=[11, 12, 13], help="default: 11-13")
+    parser.add_argument("--dimensions", type=rows.whole_numbers, default=[40, 80], help="default: 40,80")
+    parser.add_argument("--functions", type=rows.whole_numbers, default=range(1, 25), help="default: 1-24")
+    parser.add_argument("--instances", type=rows.whole_numbers, default=[11, 12, 13], help="default: 11-13")
     parser.add_argument("--methods", nargs="*", default=[*METHODS, "pycma", "nevergrad"])
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("results/coco"), help="folder of the finished runs")
-    parser.add_argument("--page", type=Path, help="write tables below the line <!-- table -->, the figure beside it")
+    parser.add_argument("--figure", type=Path, help="draw mean ranks there: a name without ending")
     parser.set_defaults(command=run_suite)
 
 
@@ -358,12 +290,11 @@ def run_problems(arguments: argparse.Namespace) -> None:
     store = Store(arguments.results, print)
     with store.claimed():
         finish(wanted, store, arguments.workers)
-    stored = list(rows(store))
-    tables = f"{table(stored)}\n\n{recommended_table(stored)}"
-    print(tables)
-    if arguments.table is not None:
-        text = arguments.table.read_text().partition("<!-- table -->")[0]
-        arguments.table.write_text(text + "<!-- table -->\n\n" + tables)
+    stored, chosen = (rows.finished(store.folder, POINTS, recommended=late) for late in (False, True))
+    stored.sort(key=lambda run: (rows.natural(run.problem), run.method, run.budget))
+    print(tables.values(stored))
+    if noisy := [run for run in chosen if run.at]:
+        print(f"\nTrue value of the recommended point:\n\n{tables.values(noisy)}")
     if arguments.readme is not None:
         before, rest = arguments.readme.read_text().split("<!-- peers -->")
         after = rest.split("<!-- /peers -->")[1]
@@ -374,12 +305,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="*", default=PROBLEMS)
     parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--seeds", type=whole_numbers, default=range(10), help="default: 0-9")
+    parser.add_argument("--seeds", type=rows.whole_numbers, default=range(10), help="default: 0-9")
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--centre", action="store_true")
     parser.add_argument("--results", type=Path, default=Path("results/peers"), help="folder of the finished runs")
-    parser.add_argument("--table", type=Path, help="write the table there, below the line <!-- table -->")
     parser.add_argument("--readme", type=Path, help="write the headline table there, between <!-- peers --> marks")
     parser.set_defaults(command=run_problems)
     add_suite(parser.add_subparsers(metavar="coco").add_parser("coco", help="a suite of COCO's"))

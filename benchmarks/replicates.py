@@ -18,6 +18,7 @@ import argparse
 import numpy as np
 
 import peers
+import rows
 from mctsvs import Optimizer
 from mctsvs.common import Array
 from mctsvs.problems import Problem, coco
@@ -58,7 +59,7 @@ def true_value(problem: Problem, x: Array) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="*", default=[*FEW, *MANY])
-    parser.add_argument("--seeds", type=peers.whole_numbers, default=range(100, 106), help="default: 100-105")
+    parser.add_argument("--seeds", type=rows.whole_numbers, default=range(100, 106), help="default: 100-105")
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--last", type=int, default=10)
     arguments = parser.parse_args()

@@ -19,9 +19,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 import argparse
 from pathlib import Path
 
-import numpy as np
-
 import peers
+import rows
+import tables
 from mctsvs.lab.cases import Case
 from mctsvs.lab.store import Job, Store
 
@@ -31,7 +31,7 @@ POINTS = (50, 100, 200, 300)
 
 
 def mixint(arguments: argparse.Namespace) -> None:
-    arguments.suite, arguments.instances, arguments.page = "bbob-mixint", [1], None
+    arguments.suite, arguments.instances, arguments.figure = "bbob-mixint", [1], None
     peers.run_suite(arguments)
 
 
@@ -41,29 +41,16 @@ def regret(arguments: argparse.Namespace) -> None:
     wanted = [Job(arguments.problem, Case(n), s, arguments.budget) for s in range(arguments.seeds) for n in names]
     with store.claimed():
         peers.finish(wanted, store, arguments.workers)
-    traces: dict[str, list[list[float]]] = {name: [] for name in names}
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for job, stored in store.every():
-        if job in wanted:
-            traces[job.case.method].append(stored.series("trace"))
-            seconds[job.case.method].append(stored.record["cpu_seconds"] / job.budget)
-    points = [n for n in POINTS if n <= arguments.budget]
-    print("| method | runs | " + " | ".join(f"regret at {n}" for n in points) + " | ms |")
-    print("|---|---|" + "---|" * len(points) + "---|")
-    for name in sorted((n for n in names if traces[n]), key=lambda n: float(np.mean([t[-1] for t in traces[n]]))):
-        at = np.array(traces[name])[:, np.array(points) - 1]
-        error = at.std(axis=0, ddof=1) / np.sqrt(len(at)) if len(at) > 1 else np.full(len(points), np.nan)
-        cells = [f"{mean:.3f} ± {half:.3f}" for mean, half in zip(at.mean(axis=0), error, strict=True)]
-        ms = 1e3 * float(np.mean(seconds[name]))
-        print("| " + " | ".join([name, str(len(at)), *cells, f"{ms:.0f}"]) + " |")
+    stored = [run for run in rows.finished(arguments.results, POINTS) if run.problem == arguments.problem]
+    print(tables.regret([run for run in stored if run.method in names and run.budget == arguments.budget]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     suite = commands.add_parser("mixint", help="COCO's suite of whole and real variables")
-    suite.add_argument("--dimensions", type=peers.whole_numbers, default=[40, 80, 160])
-    suite.add_argument("--functions", type=peers.whole_numbers, default=range(1, 25))
+    suite.add_argument("--dimensions", type=rows.whole_numbers, default=[40, 80, 160])
+    suite.add_argument("--functions", type=rows.whole_numbers, default=range(1, 25))
     suite.set_defaults(command=mixint, methods=RIVALS, budget=400)
     problems = {"mixed": "Mixed100", "conditional": "Conditional100"}
     own = [commands.add_parser(name, help=f"{problem} of mixed.py") for name, problem in problems.items()]

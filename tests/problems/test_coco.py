@@ -195,10 +195,8 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_a_suite_by_one_command_which_can_be_repeated(tmp_path: Path) -> None:
-    page = tmp_path / "coco.md"
-    page.write_text("# Suites\n\n<!-- table -->\n\nold\n")
     words = "coco --dimensions 20 --functions 1,8 --instances 11-12 --budget 12 --workers 1 --methods random pycma"
-    places = ["--results", str(tmp_path / "runs"), "--page", str(page)]
+    places = ["--results", str(tmp_path / "runs"), "--figure", str(tmp_path / "coco")]
     said = [
         subprocess.run(
             [sys.executable, str(PEERS), *words.split(), *places], capture_output=True, text=True, check=True
@@ -207,8 +205,6 @@ def test_a_suite_by_one_command_which_can_be_repeated(tmp_path: Path) -> None:
     ]
     assert said[0].stdout.startswith("1/8 random on bbob-largescale_f1_20_i11, seed 11\n")
     assert said[1].stdout.startswith("## bbob-largescale, 20 variables, 12 evaluations\n\n4 problems.")
-    assert page.read_text().startswith("# Suites\n\n<!-- table -->\n\n![Mean rank")
-    assert page.read_text().endswith(said[1].stdout.rstrip("\n") + "\n")
     assert (tmp_path / "coco.png").stat().st_size > 1000
     assert len(list((tmp_path / "runs").glob("*.json.gz"))) == 8
 

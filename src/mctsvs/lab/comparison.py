@@ -138,19 +138,11 @@ def summary(every: Mapping[tuple[str, Case], Runs], reference: Case | None = Non
     placed: dict[str, list[float]] = {}
     for problem, own in by_problem(every).items():
         first = own[reference] if reference in own else next(iter(own.values()))
-        finals = {case.label: runs.at(runs.budget).mean for case, runs in own.items()}
-        place = stats.ranks(finals, maximise=first.maximise)
-        for label, rank in place.items():
+        for label, rank in places(own).items():
             placed.setdefault(label, []).append(rank)
-        others = [(case, runs) for case, runs in own.items() if runs is not first]
-        corrected = stats.corrected_marks([first.paired(runs) for _, runs in others], maximise=first.maximise)
-        holm = {case: sign for (case, _), sign in zip(others, corrected, strict=True)}
-        rows = [[c.label, *_cells(runs, first, place[c.label], holm.get(c, ""))] for c, runs in own.items()]
-        header = ["method", "runs", "best ± standard error", "worst", "mark", "Holm", "rank", "recall"]
-        header += ["optimiser seconds"]
         goal = "larger" if first.maximise else "smaller"
         parts.append(f"## {problem}\n\nAfter {first.budget} evaluations; {goal} is better.\n\n")
-        parts[-1] += markdown_table(header, rows)
+        parts[-1] += table(own, first)
     if len(parts) > 1:
         order = sorted(placed.items(), key=lambda item: float(np.mean(item[1])))
         rows = [[label, f"{np.mean(given):.2f}", str(len(given))] for label, given in order]
@@ -163,6 +155,22 @@ def summary(every: Mapping[tuple[str, Case], Runs], reference: Case | None = Non
                 f"{found.difference:.2f} differ significantly (Nemenyi, {stats.CONFIDENCE}): see the figure of ranks."
             )
     return "\n\n".join([LEGEND, *parts]) + "\n"
+
+
+def places(own: Mapping[Case, Runs]) -> dict[str, float]:
+    """The rank of each case's mean on one problem, by its label."""
+    finals = {case.label: runs.at(runs.budget).mean for case, runs in own.items()}
+    return stats.ranks(finals, maximise=next(iter(own.values())).maximise)
+
+
+def table(own: Mapping[Case, Runs], reference: Runs) -> str:
+    """Markdown: a line for each case on one problem."""
+    place, others = places(own), [(case, runs) for case, runs in own.items() if runs is not reference]
+    corrected = stats.corrected_marks([reference.paired(runs) for _, runs in others], maximise=reference.maximise)
+    holm = {case: sign for (case, _), sign in zip(others, corrected, strict=True)}
+    rows = [[case.label, *_cells(runs, reference, place[case.label], holm.get(case, ""))] for case, runs in own.items()]
+    header = ["method", "runs", "best ± standard error", "worst", "mark", "Holm", "rank", "recall", "optimiser seconds"]
+    return markdown_table(header, rows)
 
 
 def _cells(runs: Runs, reference: Runs, rank: float, holm: str) -> list[str]:

@@ -42,13 +42,10 @@ class Contest:
     @property
     def ranks(self) -> Array:
         """(problems, methods, evaluations), 1 for the best; equal losses share the mean of their ranks."""
-        from scipy.stats import rankdata
-
-        found: Array = rankdata(self.loss, axis=1)
-        return found
+        return _ranks(self.loss)
 
     def mean_ranks(self, evaluations: int) -> list[Summary]:
-        return [summary(column) for column in self.ranks[:, :, evaluations - 1].T]
+        return [summary(column) for column in _ranks(self.loss[:, :, evaluations - 1]).T]
 
     def near(self, evaluations: int, factor: float) -> list[int]:
         """On how many problems each method is within `factor` times the least loss; 1: first, alone or not."""
@@ -101,6 +98,13 @@ def figure(contests: Mapping[str, Contest], stem: Path) -> list[Path]:
         curves = [Curve(name, x, ranks[:, m].mean(axis=0), error[m]) for m, name in enumerate(contest.methods)]
         plots.append(Plot(title.partition(", ")[2], "evaluations", "mean rank", curves))  # the suite is the page's
     return draw(plots, stem)
+
+
+def _ranks(loss: Array) -> Array:
+    from scipy.stats import rankdata
+
+    found: Array = rankdata(loss, axis=1)
+    return found
 
 
 def _short(rank: Summary) -> str:

@@ -1,0 +1,87 @@
+"""The pages that benchmarks made: every cell of every table is what its file of runs gives."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mctsvs.cli import main
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(ROOT / "benchmarks")
+    tables: Any = importlib.import_module("tables")
+
+BY_HAND: dict[str, dict[str, str]] = {  # page -> first cell of each table without a file of runs -> why
+    "coco": {},
+}
+HEADER = re.compile(r"^\|(.*?)\|.*\n\|[ -]*-", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", BY_HAND)
+def test_every_table_is_its_runs(page: str) -> None:
+    path = RESULTS / f"{page}.md"
+    assert tables.BLOCK.search(path.read_text(encoding="utf-8"))
+    assert tables.differing(path) == []
+
+
+@pytest.mark.parametrize("page", BY_HAND)
+def test_tables_without_runs_are_known(page: str) -> None:
+    rest = tables.BLOCK.sub("", (RESULTS / f"{page}.md").read_text(encoding="utf-8"))
+    assert "<!-- table" not in rest, "a mark that is not closed"
+    assert [cell.strip() for cell in HEADER.findall(rest)] == list(BY_HAND[page])
+
+
+def test_every_file_of_runs_is_shown() -> None:
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in RESULTS.glob("*.md")}
+    marks = {name: [found[1] for found in tables.BLOCK.finditer(text)] for name, text in pages.items()}
+    assert {name for name, found in marks.items() if found} == set(BY_HAND)
+    shown = {mark.split()[1] for found in marks.values() for mark in found}
+    assert shown == {path.name for path in (RESULTS / "tables").iterdir()}
+
+
+def test_a_changed_cell_is_caught_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(RESULTS / "tables", tmp_path / "tables")
+    whole = (RESULTS / "coco.md").read_text(encoding="utf-8")
+    page = tmp_path / "coco.md"
+    page.write_text(whole.replace("| 1.92 ± 0.20 |", "| 1.91 ± 0.20 |", 1), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["tables.py", "write", str(page), "--check"])
+    with pytest.raises(SystemExit, match=r"coco.md: ranks coco.csv D=40 groups is not what its runs give"):
+        tables.main()
+    monkeypatch.setattr("sys.argv", ["tables.py", "write", str(page)])
+    tables.main()
+    assert page.read_text(encoding="utf-8") == whole
+
+
+def test_stored_runs_make_the_table_that_compare_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
+    assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
+    file = tmp_path / "tables" / "own.csv"
+    words = [str(tmp_path / "runs"), "--to", str(file), "--at", "20", "--methods", "random", "mcts-vs-rs", "--wall"]
+    monkeypatch.setattr("sys.argv", ["tables.py", "collect", *words])
+    tables.main()
+    assert file.read_text().startswith("problem,method,seed,budget,ms,20\nHartmann6_20,random,1,20,")
+    made = tables.computed("compare own.csv problem=Hartmann6_20", tmp_path)
+    shown = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    one, other = ([line.split(" | ") for line in text.splitlines() if line.startswith("| ")] for text in (made, shown))
+    assert len(one) == 4
+    assert [cells[:7] + cells[8:] for cells in one] == [cells[:7] + cells[8:] for cells in other]  # recall is not kept
+
+
+def test_runs_without_a_feasible_value(tmp_path: Path) -> None:
+    for seed, trace in enumerate([[None, 3.0, 2.0, 2.0], [None, None, None, 1.0]]):
+        run = {"problem": "own", "method": "m", "seed": seed, "trace": trace, "cpu": 0.02}
+        (tmp_path / f"{seed}.json").write_text(json.dumps(run))
+    runs = tables.rows.finished(tmp_path, [2, 4])
+    tables.rows.write(runs, tmp_path / "own.csv")
+    assert (tmp_path / "own.csv").read_text().splitlines()[1:] == ["own,m,0,4,5,2.0,3.0,2.0", "own,m,1,4,5,4.0,,1.0"]
+    expected = "| m | 2 | 4 | 1 of 2 feasible | 1.50 ± 0.50 | 5 |"
+    assert tables.first(tables.rows.read(tmp_path / "own.csv")).splitlines()[-1] == expected
