@@ -80,7 +80,7 @@ def write(runs: Sequence[Run], path: Path) -> None:
     for run in runs:
         first = [numbers.short(run.feasible)] * constrained
         values = [numbers.short(run.at.get(n, np.nan)) for n in points]
-        table.append([run.problem, run.method, run.seed, run.budget, f"{run.ms:.4g}", *first, *values])
+        table.append([run.problem, run.method, run.seed, run.budget, f"{run.ms:.5g}", *first, *values])
     path.parent.mkdir(parents=True, exist_ok=True)
     numbers.write(path, table)
 

@@ -54,7 +54,7 @@ def values(runs: Sequence[Run]) -> str:
     lines = []
     for (problem, method, _), group in groups.items():
         found = [summary([run.at[n] for run in group if n in run.at]) for n in points]
-        cells = [f"{one.mean:.4g} ± {one.error:.2g}" if one.n else "" for one in found]
+        cells = [f"{one.mean:.4g}" + f" ± {one.error:.2g}" * (one.n > 1) if one.n else "" for one in found]
         last = max(group[0].at)
         worst = f"{min(run.at[last] for run in group):.4g}" + ("" if last == points[-1] else f" at {last}")
         lines.append([problem, method, str(len(group)), *cells, worst, ms(group)])
