@@ -200,3 +200,16 @@ def test_a_constant_mean_is_the_generalised_least_squares_one() -> None:
     longer = posterior.extended(np.array([[0.5, 0.5]]), np.append(y, 7.0))
     again = Posterior.of(kernel, theta, longer.X, longer.y, constant_mean=True)
     assert longer.predict(X)[0] == pytest.approx(again.predict(X)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("constant_mean", [False, True])
+def test_values_left_out_are_those_of_a_model_without_them(constant_mean: bool) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.random((12, 3)), rng.standard_normal(12)
+    kernel, theta = KERNELS["se"], np.log([0.4, 0.5, 0.6, 1.0, 0.01])
+    posterior = Posterior.of(kernel, theta, X, y, constant_mean=constant_mean)
+    for i in range(len(y)):
+        kept = np.arange(len(y)) != i
+        without = Posterior.of(kernel, theta, X[kept], y[kept] - posterior.offset)
+        mean, _ = without.predict(X[i][None])
+        assert posterior.left_out[i] == pytest.approx(mean[0] + posterior.offset, abs=1e-6)

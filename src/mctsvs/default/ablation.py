@@ -15,6 +15,7 @@ class Ablation(Options):
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     plateaus   values that often repeat: no tests, and a lengthscale for each variable
     border     where the best point is at the border, every other step tells variables apart
+    closer     where the model predicts nothing, steps stay near the best point
     accept     a test that is better becomes the incumbent
     live       early steps move all variables not rejected yet; without, those found alone
     corners    tests are corners of a box, of which every pair tells something; without, changes of the incumbent
@@ -31,6 +32,7 @@ class Ablation(Options):
     decision: bool = True
     plateaus: bool = True
     border: bool = True
+    closer: bool = True
     accept: bool = True
     live: bool = True
     corners: bool = True

@@ -14,6 +14,7 @@ import numpy as np
 from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
+from mctsvs.default.closer import Closer
 from mctsvs.default.turns import Candidate, in_turn
 from mctsvs.gp.lattice import Lattice
 from mctsvs.history import History
@@ -29,20 +30,21 @@ from mctsvs.state import Saved
 class AllModel(Saved):
     """The next point in many coordinates; `owner` says which variable each belongs to."""
 
-    saved = ("part", "given", "of_all", "of_best", "alike", "constrained")
+    saved = ("part", "given", "of_all", "of_best", "alike", "constrained", "closer")
     part: Indices | None = None  # the coordinates moved, where these are not all
     given: bool = False  # whether the caller chose them
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
     alike: IsotropicSearch
     constrained: ConstrainedSearch
+    closer: Closer
     region: Region | None = None  # where points may lie
     lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     def __init__(self, owner: Indices, parts: Ablation) -> None:
         self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
         self.alike = IsotropicSearch(IsoOptions(**ISOTROPIC))
-        self.constrained = ConstrainedSearch(ConstrainedOptions())
+        self.constrained, self.closer = ConstrainedSearch(ConstrainedOptions()), Closer()
         self.of_all = BayesianOptimisation(options, distinct=True)
         self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 
@@ -70,7 +72,9 @@ class AllModel(Saved):
 
     def propose_alike(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """The same by the model that treats them alike."""
-        return self._place(history, waiting)(self.alike, rng).x
+        x = self._place(history, waiting)(self.alike, rng).x
+        self.closer.on = self.closer.on or self.alike.blind
+        return x
 
     def propose_constrained(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """The same by models of the objective and of each measured constraint."""

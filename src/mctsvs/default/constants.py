@@ -65,6 +65,10 @@ PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it se
 PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
 AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their range, from which on it is at the border
 
+# where no model predicts anything (page: looking closer)
+CLOSE, CLOSEST = 0.1, 1e-5  # sides of the box around the best point, at first and at least
+CLOSE_TURNS, CLOSE_PATIENCE = 4, 6  # of so many turns all but one are in the box; failures that halve it
+
 # the same under noise
 COMPARED = (45, 68)  # points at which the models are compared
 FOLDS, COMPARING = 4, 40  # parts held out in turn, steps of a fit

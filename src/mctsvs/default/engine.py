@@ -301,6 +301,11 @@ class EvidenceSearch(HistoryEngine):
             x = model.propose(turn, self.history, waiting, self.rng)
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
 
+    def step_closer(self, waiting: Array) -> Question:
+        """A step near the best point."""
+        x = self.all_model.closer.propose(self.history, waiting, self.continuous, self.rng)
+        return Question(Kind.CLOSE, x, np.unique(self.owner[self.continuous]), self.level)
+
     def known_importance(self) -> Array | None:
         """The probability that each variable matters, where tests could tell."""
         untested = isinstance(self.phase, Design | OptimiseAll)

@@ -48,6 +48,10 @@ class Phase(Saved):
             testing.learn(search, question, observation)
         if kind is Kind.LOCAL:
             search.learn_locally(question, y)
+        if kind is Kind.CLOSE:
+            search.all_model.closer.learn(success=y > question.level)
+        if kind is Kind.ALL and y > question.level:
+            search.all_model.closer.on = False
         return self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:
@@ -245,6 +249,8 @@ class OptimiseAll(Phase):
         wanted = not shape.all_matter(search) and (search.tested > 0 or search.noisy is not False)
         if wanted and spread < const.DESIGN_OF_ALL and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
             return search.design(), self
+        if shape.no_shape(search) and search.turn % const.CLOSE_TURNS > 0:
+            return search.step_closer(waiting), self
         return search.step_in_all(waiting, alike=shape.turn_of_alike(search)), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:

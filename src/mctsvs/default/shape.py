@@ -51,3 +51,9 @@ def at_border(search: EvidenceSearch) -> bool:
     x = search.incumbent[search.continuous]
     at_end = np.minimum(x, 1.0 - x) <= const.SAME_POINT
     return int(at_end.sum()) >= max(const.AT_END, const.BORDER * len(x))
+
+
+def no_shape(search: EvidenceSearch) -> bool:
+    """Whether exact values show no shape at all that the model knows, and its steps gain nothing."""
+    known = search.options.closer and search.noisy is False and not search.history.constrained
+    return known and search.all_model.closer.on and bool(search.continuous.any())

@@ -20,6 +20,7 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from mctsvs.common import Array
 from mctsvs.gp.kernels import Cross, Kernel
 from mctsvs.gp.likelihood import JITTER
+from mctsvs.gp.triangular import invert_from_factor
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Posterior:
     def weights(self) -> Array:
         """(K + noise)^-1 (y - offset)."""
         return _solve(self.factor, self.y - self.offset if self.constant_mean else self.y)
+
+    @property
+    def left_out(self) -> Array:
+        """(n,) each value as the others alone predict it, with these parameters and this offset."""
+        lower = np.asfortranarray(np.triu(self.factor).T)
+        return self.y - self.weights / np.diagonal(invert_from_factor(lower))
 
     @cached_property
     def cross(self) -> Cross:

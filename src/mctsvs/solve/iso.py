@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.common import Array
+from mctsvs.gp.posterior import Posterior
 from mctsvs.options import option
 from mctsvs.solve.bo import BayesianOptimisation, Best, BOOptions
 from mctsvs.solve.subspace import Subspace
@@ -15,6 +16,7 @@ from mctsvs.state import Saved
 
 SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
 STEP = 0.02  # deviation of the step away from the best point that is taken in its place
+STALLED = 12  # evaluations without a gain after which it is asked whether the model knows anything
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,17 @@ class IsotropicSearch(Saved):
     """Two models take turns, once there are points enough: one of all points and one of the best alone.
 
     Bad points set a scale on which differences between good ones look like nothing; but a model of good points cannot
-    know that bad ones are bad.
+    know that bad ones are bad. After many points without a gain, `blind` says whether the model of all points predicts a
+    value from the others no better than their mean would: then its steps lead nowhere.
     """
 
     options_type: ClassVar[type[IsoOptions]] = IsoOptions
     batch = None
-    saved = ("of_all", "of_best", "turn")
+    saved = ("of_all", "of_best", "turn", "blind")
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
     turn: int
+    blind: bool = False
 
     def __init__(self, options: IsoOptions) -> None:
         self.options, self.turn = options, 0
@@ -50,14 +54,22 @@ class IsotropicSearch(Saved):
         self.turn += 1
         told = len(subspace.history)
         part = self.best.count(told, subspace.dimension) < told
-        points = (self.of_best if part and self.turn % 2 == 0 else self.of_all).propose(n, subspace, rng)
+        model = self.of_best if part and self.turn % 2 == 0 else self.of_all
+        points = model.propose(n, subspace, rng)
         if told == 0:
             return points
+        if model is self.of_all:
+            self.blind = told - 1 - int(np.argmax(subspace.y)) >= STALLED and predicts_nothing(model.model.posterior)
         best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
         for x in points:
             if _known(x, subspace.X) or _known(x, subspace.avoid):
                 x[free] = np.clip(best + STEP * rng.standard_normal(len(best)), 0.0, 1.0)[free]
         return points
+
+
+def predicts_nothing(posterior: Posterior | None) -> bool:
+    """Whether values left out are predicted no better than by their mean."""
+    return posterior is not None and bool(((posterior.y - posterior.left_out) ** 2).mean() >= posterior.y.var())
 
 
 def _known(x: Array, points: Array) -> bool:

@@ -1,0 +1,110 @@
+"""Looking closer where no model of the whole cube predicts anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mctsvs import Float, Integer, Optimizer
+from mctsvs.common import Array
+from mctsvs.default import EvidenceSearch
+from mctsvs.default.closer import Closer
+from mctsvs.default.constants import CLOSE, CLOSE_PATIENCE, CLOSEST
+from mctsvs.default.questions import Kind
+from mctsvs.history import History
+from mctsvs.trial import Trial
+
+SCALES = 2.0 ** np.arange(1, 30)
+ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((20, 20)))[0]
+PLACE = np.random.default_rng(1).random(20)
+
+
+def rough(x: Array) -> float:
+    """Katsuura's function: teeth on teeth, of no shape at large."""
+    z = ROTATION @ (10.0 * x[:20] - 5.0) + PLACE
+    teeth = np.abs(np.outer(z, SCALES) - np.round(np.outer(z, SCALES))) @ (1.0 / SCALES)
+    return float(np.log1p(np.arange(1, 21) * teeth).sum())
+
+
+def run(opt: Optimizer, n: int) -> Optimizer:
+    for _ in range(n):
+        (trial,) = opt.ask()
+        opt.tell(trial, rough(trial.x))
+    return opt
+
+
+def optimizer(seed: int, *, closer: bool = True) -> Optimizer:
+    return Optimizer([(0.0, 1.0)] * 20, method="mcts-vs", seed=seed, closer=closer)
+
+
+def value(trial: Trial) -> float:
+    assert trial.value is not None
+    return trial.value
+
+
+def close(opt: Optimizer) -> int:
+    return sum(trial.purpose == Kind.CLOSE.value for trial in opt.trials)
+
+
+def test_rough_values_are_sought_nearby() -> None:
+    near, anywhere = ([run(optimizer(s, closer=on), 90) for s in range(2)] for on in (True, False))
+    assert all(close(opt) > 20 for opt in near)
+    assert not any(close(opt) for opt in anywhere)
+    assert max(value(opt.best) for opt in near) < min(value(opt.best) for opt in anywhere)
+
+
+def test_a_run_goes_on_from_its_state() -> None:
+    opt = run(optimizer(1), 80)
+    assert close(opt) > 0
+    again = Optimizer.restore(opt.state())
+    assert run(opt, 20).trials[-1].x.tobytes() == run(again, 20).trials[-1].x.tobytes()
+
+
+def test_a_smooth_function_is_never_looked_at_so() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 20, method="mcts-vs", seed=1)
+    for _ in range(80):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
+    assert close(opt) == 0
+    engine = opt._engine
+    assert isinstance(engine, EvidenceSearch)
+    assert not engine.all_model.closer.on
+
+
+def test_whole_numbers_stay_where_they_are() -> None:
+    space = {**{f"x{i}": Float(0.0, 1.0) for i in range(20)}, "k": Integer(0, 9)}
+    opt = run(Optimizer(space, method="mcts-vs", seed=3), 90)
+    steps = [trial for trial in opt.trials if trial.purpose == Kind.CLOSE.value]
+    assert len(steps) > 0
+    for trial in steps:
+        best = min(opt.trials[: trial.number], key=value)
+        assert trial.x[20] == best.x[20]
+        assert np.abs(trial.x[:20] - best.x[:20]).max() <= CLOSE / 2 + 1e-12
+
+
+def test_the_box_halves_grows_and_begins_again() -> None:
+    closer = Closer()
+    for _ in range(CLOSE_PATIENCE):
+        closer.learn(success=False)
+    assert closer.region.length == CLOSE / 2
+    for _ in range(6):
+        closer.learn(success=True)
+    assert closer.region.length == CLOSE, "never larger"
+    closer.region.length = CLOSEST
+    for _ in range(CLOSE_PATIENCE):
+        closer.learn(success=False)
+    assert closer.region.length == CLOSE
+
+
+@pytest.mark.parametrize("points", [1, 2, 9])
+def test_a_step_stays_in_the_box_however_few_points_are_in_it(points: int) -> None:
+    rng, history, closer = np.random.default_rng(points), History(5), Closer()
+    free = np.array([True, True, False, True, True])
+    centre = np.array([0.0, 0.5, 0.3, 1.0, 0.9])
+    for k in range(points):
+        history.add(np.clip(centre + 0.02 * k * rng.standard_normal(5) * free, 0.0, 1.0), -float(k))
+    x = closer.propose(history, centre[None], free, rng)
+    assert x[2] == centre[2]
+    assert np.abs(x - centre).max() <= CLOSE / 2 + 1e-12
+    assert x.min() >= 0.0
+    assert x.max() <= 1.0
