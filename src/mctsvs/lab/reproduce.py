@@ -148,7 +148,7 @@ def reproduce(
         return outcome
     shown = [page_head.without_paths(note) for note in notes]
     making = Making(command(entry, choice), choice.quick, shown, too_slow(entry, choice))
-    found = Found(usable, runs, authors.read(usable.effort.seeds))
+    found = Found(usable, runs, authors.read(entry.effort.seeds))  # theirs are all there, however few are run here
     stem = entry.name + "-paper" * choice.paper
     outcome.files += found.numbers(making).write(folder / f"{stem}.csv")
     outcome.files += numbers.write(folder / f"{stem}-seeds.csv", comparison.seeds(runs))
