@@ -247,6 +247,9 @@ def test_forgetting_lets_other_points_come() -> None:
 def test_a_rule_for_refits() -> None:
     assert next(n for n in range(40, 60) if Refit(1.2).due(n, 40)) == 48
     assert next(n for n in range(40, 60) if Refit(1.2, after=5).due(n, 40)) == 45
+    assert next(n for n in range(199, 300) if Refit(1.05, late=1.2).due(n, 199)) == 209
+    assert next(n for n in range(200, 300) if Refit(1.05, late=1.2).due(n, 200)) == 240
+    assert next(n for n in range(200, 300) if Refit(1.1, late=1.05).due(n, 200)) == 220
     assert not Refit(1.0).due(40, 40)
     assert Refit(1.0).due(41, 40)
     assert Refit().due(0, 0)

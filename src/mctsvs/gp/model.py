@@ -36,6 +36,7 @@ KERNELS: dict[str, Kernel] = {
 }
 LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
+MANY = 200
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,12 @@ class Refit:
 
     growth: float = 1.1
     after: float = math.inf
+    late: float = 1.0  # the factor from MANY points on, if larger: by then a fit costs most and changes least
 
     def due(self, n: int, fitted: int) -> bool:
         """For n points now and `fitted` at the last fit, 0 for none."""
-        grown = min(self.growth * fitted - 1e-9, fitted + self.after)  # in floats 1.1 * 100 is above 110
+        growth = max(self.growth, self.late) if fitted >= MANY else self.growth
+        grown = min(growth * fitted - 1e-9, fitted + self.after)  # in floats 1.1 * 100 is above 110
         return fitted == 0 or n >= max(fitted + 1, grown)
 
 

@@ -54,6 +54,7 @@ DIMENSION_SCALED: dict[str, Any] = {
     "fit_points": 300,
     "fit_iterations": 60,
     "fit_growth": 1.05,
+    "late_growth": 1.12,
     "thorough": True,
     "constant_mean": True,
     "winsorise": False,

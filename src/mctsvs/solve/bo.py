@@ -51,9 +51,10 @@ class ModelOptions(Options):
     fit_points          parameters are fitted to at most so many points (spread evenly over the ranks of their
                         values) in at most `fit_iterations` steps; predictions use all points. A subset's model
                         serves for a handful of points, so a perfect fit is not worth its price. They are fitted
-                        again whenever there are `fit_growth` times as many points; `thorough` starts every fit
-                        from the prior's mode and ends it when nothing is gained, `restart` where the mode is
-                        better than the last parameters.
+                        again whenever there are `fit_growth` times as many points, or from 200 points on
+                        `late_growth` times, if that is more; `thorough` starts every fit from the prior's mode
+                        and ends it when nothing is gained, `restart` where the mode is better than the last
+                        parameters.
     most_points         of the model: of more, half of so many are the best and half are spread over the others' ranks
     constant_mean       values vary about an unknown constant, not about their mean
     winsorise           very bad values are pulled in
@@ -64,6 +65,7 @@ class ModelOptions(Options):
     fit_points: int = 160
     fit_iterations: int = 7
     fit_growth: float = option(1.1, least=1.0)
+    late_growth: float = option(1.0, least=1.0)
     thorough: bool = False
     restart: bool = False
     most_points: int | None = option(None, least=2)
@@ -74,7 +76,7 @@ class ModelOptions(Options):
         return ModelSettings(
             kernel=self.kernel,
             prior=self.prior,
-            refit=Refit(self.fit_growth, after=50),
+            refit=Refit(self.fit_growth, after=50, late=self.late_growth),
             winsorise=self.winsorise,
             fit_points=self.fit_points,
             iterations=self.fit_iterations,
