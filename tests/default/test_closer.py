@@ -42,6 +42,11 @@ def value(trial: Trial) -> float:
     return trial.value
 
 
+def inside(opt: Optimizer) -> EvidenceSearch:
+    assert isinstance(opt._engine, EvidenceSearch)
+    return opt._engine
+
+
 def close(opt: Optimizer) -> int:
     return sum(trial.purpose == Kind.CLOSE.value for trial in opt.trials)
 
@@ -51,6 +56,24 @@ def test_rough_values_are_sought_nearby() -> None:
     assert all(close(opt) > 20 for opt in near)
     assert not any(close(opt) for opt in anywhere)
     assert max(value(opt.best) for opt in near) < min(value(opt.best) for opt in anywhere)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rough_is_not_noisy(seed: int) -> None:
+    """A millionth of the range changes the value by up to a hundredth of its own; a thousandth of that tells."""
+    assert inside(run(optimizer(seed), 14)).noisy is False
+
+
+def test_noise_of_that_size_is_seen() -> None:
+    """Of 20 runs; each may miss it with a probability of about 0.01, so that three do in one of a thousand tests."""
+    seen = 0
+    for seed in range(20):
+        rng, opt = np.random.default_rng(seed), optimizer(seed)
+        for _ in range(14):
+            (trial,) = opt.ask()
+            opt.tell(trial, float(((trial.x - 0.3) ** 2).sum() + 0.005 * rng.standard_normal()))
+        seen += inside(opt).noisy is True
+    assert seen >= 18
 
 
 def test_a_run_goes_on_from_its_state() -> None:
@@ -66,9 +89,7 @@ def test_a_smooth_function_is_never_looked_at_so() -> None:
         (trial,) = opt.ask()
         opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
     assert close(opt) == 0
-    engine = opt._engine
-    assert isinstance(engine, EvidenceSearch)
-    assert not engine.all_model.closer.on
+    assert not inside(opt).all_model.closer.on
 
 
 def test_whole_numbers_stay_where_they_are() -> None:

@@ -56,7 +56,7 @@ EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh
 
 # the model of all variables (page: in the model of all variables)
 NUDGE = 1e-6  # how far, in every coordinate, the point lies that shows noise
-JUMP, NO_JUMP = 1e-3, 2e-5  # of the range of values: a larger difference there is noise; a smaller one is none
+JUMP, NO_JUMP = 1e-2, 2e-5  # of the range of values: a larger difference there is noise; a smaller one is none
 NEARER, LEVELLED = 1e-3, 0.02  # of the nudge, where that did not tell; of its difference, what noise exceeds there
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for

@@ -215,7 +215,7 @@ class EvidenceSearch(HistoryEngine):
             if measured is not None:
                 jump, spread = measured, 1.0
             if self.doubt is not None:  # nearer to the incumbent an exact value is nearer to its value too
-                self.noisy = bool(jump > const.LEVELLED * self.jump)
+                self.noisy = bool(jump > min(const.LEVELLED * self.jump, const.NO_JUMP * spread))
             elif jump > const.JUMP * spread:
                 self.noisy = True
             elif jump <= const.NO_JUMP * spread:
