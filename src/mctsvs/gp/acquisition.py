@@ -45,17 +45,26 @@ def log_expected_improvement(best: float) -> Acquisition:
 
 def _log_h(u: Array) -> Array:
     """log(phi(u) + u Phi(u)), accurate for every u."""
-    out = np.empty_like(u)
     near = u > -1.0
-    t = u[near]
-    out[near] = np.log(np.exp(-0.5 * t * t - LOG_ROOT_2PI) + t * ndtr(t))
-    t = u[~near]
-    if len(t):
-        # h = phi(u) (1 - |u| R(|u|)) with Mills' ratio R; the bracket tends to 1/u^2
-        mills = np.sqrt(np.pi / 2.0) * erfcx(-t / np.sqrt(2.0))
-        bracket = np.where(t < -1e3, 1.0 / (t * t), np.maximum(1.0 + t * mills, 1e-300))
-        out[~near] = -0.5 * t * t - LOG_ROOT_2PI + np.log(bracket)
+    count = int(np.count_nonzero(near))
+    if count == len(u):  # a climb has one point or two, for which taking parts would cost more than the rest
+        return _log_h_near(u)
+    if count == 0:
+        return _log_h_far(u)
+    out = np.empty_like(u)
+    out[near], out[~near] = _log_h_near(u[near]), _log_h_far(u[~near])
     return out
+
+
+def _log_h_near(t: Array) -> Array:
+    return np.asarray(np.log(np.exp(-0.5 * t * t - LOG_ROOT_2PI) + t * ndtr(t)))
+
+
+def _log_h_far(t: Array) -> Array:
+    """h = phi(u) (1 - |u| R(|u|)) with Mills' ratio R; the bracket tends to 1/u^2."""
+    mills = np.sqrt(np.pi / 2.0) * erfcx(-t / np.sqrt(2.0))
+    bracket = np.where(t < -1e3, 1.0 / (t * t), np.maximum(1.0 + t * mills, 1e-300))
+    return np.asarray(-0.5 * t * t - LOG_ROOT_2PI + np.log(bracket))
 
 
 def upper_confidence_bound(beta: float) -> Acquisition:

@@ -6,6 +6,7 @@ digits, and has little work of its own in a step. `python benchmarks/speed.py lb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -49,7 +50,7 @@ def minimise(
         step *= longest_step / max(longest, longest_step)
         length = 1.0
         while True:
-            trial = np.clip(x + length * step, low, high)
+            trial = np.minimum(np.maximum(x + length * step, low), high)  # np.clip, at a third of its price
             trial_value, trial_gradient = function(trial)
             if trial_value <= value + 1e-4 * float(gradient @ (trial - x)) or length < 1e-3:
                 break
@@ -71,7 +72,7 @@ def minimise(
 
 def _remember(pairs: Pairs, step: Array, change: Array, memory: int) -> None:
     """Add a pair whose curvature is clearly positive, and drop the oldest."""
-    if float(step @ change) > 1e-8 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+    if float(step @ change) > 1e-8 * math.sqrt(step @ step) * math.sqrt(change @ change):
         pairs.append((step, change))
         del pairs[:-memory]
 
