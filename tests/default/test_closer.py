@@ -129,3 +129,36 @@ def test_a_step_stays_in_the_box_however_few_points_are_in_it(points: int) -> No
     assert np.abs(x - centre).max() <= CLOSE / 2 + 1e-12
     assert x.min() >= 0.0
     assert x.max() <= 1.0
+
+
+def test_failures_shrink_the_box_and_are_avoided() -> None:
+    opt = run(optimizer(1), 70)
+    sides, failed = [], []
+    for _ in range(25):
+        (trial,) = opt.ask()
+        bad = trial.purpose == Kind.CLOSE.value
+        opt.tell(trial, None if bad else rough(trial.x))
+        failed += [trial.x] if bad else []
+        sides.append(inside(opt).all_model.closer.region.length)
+    assert len(failed) > 10
+    assert sides[-1] < sides[0]
+    apart = [np.abs(one - other).max() for i, one in enumerate(failed) for other in failed[:i]]
+    assert min(apart) > 0.01 * sides[-1]
+
+
+@pytest.mark.parametrize(("D", "batch"), [(20, 24), (5, 16)])
+def test_noise_is_seen_in_batches_too(D: int, batch: int) -> None:
+    """A batch goes on to other phases before the second point beside the best tells."""
+    rng, opt = np.random.default_rng(D), Optimizer([(0.0, 1.0)] * D, method="mcts-vs", seed=1)
+    for _ in range(3):
+        for trial in opt.ask(batch):
+            opt.tell(trial, float(((trial.x - 0.3) ** 2).sum() + 0.005 * rng.standard_normal()))
+    assert inside(opt).noisy is True
+
+
+def test_a_gain_elsewhere_ends_it() -> None:
+    engine = inside(run(optimizer(1), 70))
+    assert engine.all_model.closer.on
+    engine.all_model.trust()
+    assert not engine.all_model.closer.on
+    assert not engine.all_model.alike.blind

@@ -76,6 +76,10 @@ class AllModel(Saved):
         self.closer.on = self.closer.on or self.alike.blind
         return x
 
+    def trust(self) -> None:
+        """A step of these models has gained something: no need to look closer."""
+        self.closer.on = self.alike.blind = False
+
     def propose_constrained(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """The same by models of the objective and of each measured constraint."""
         return self._place(history, waiting)(self.constrained, rng).x

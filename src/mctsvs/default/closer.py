@@ -48,9 +48,11 @@ class Closer(Saved):
             return np.asarray((np.abs(seen - 0.5) <= 0.5).all(axis=1))
 
         points, others = zoomed(history.X), zoomed(waiting)
+        failed = zoomed(np.array(history.failures).reshape(-1, len(x)))
         local, near = History(len(low)), inside(points)
         for point, value in zip(points[near], history.y[near], strict=True):
             local.add(point, float(value))
+        local.failures += list(failed[inside(failed)])
         subspace = Subspace(local, np.arange(len(low)), others[inside(others)])
         solver = IsotropicSearch(IsoOptions(**{**ISOTROPIC, "kernel": "shared"}))
         x[free] = low + solver.propose(1, subspace, rng)[0] * (high - low)

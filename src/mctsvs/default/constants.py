@@ -67,7 +67,8 @@ AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their ran
 
 # where no model predicts anything (page: looking closer)
 CLOSE, CLOSEST = 0.1, 1e-5  # sides of the box around the best point, at first and at least
-CLOSE_TURNS, CLOSE_PATIENCE = 4, 6  # of so many turns all but one are in the box; failures that halve it
+CLOSE_TURNS = 5  # of which all but one are in the box; odd, because the other models count by two
+CLOSE_PATIENCE = 6  # failures that halve the box
 
 # the same under noise
 COMPARED = (45, 68)  # points at which the models are compared

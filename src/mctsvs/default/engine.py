@@ -93,11 +93,17 @@ class EvidenceSearch(HistoryEngine):
     def propose(self, n: int, pending: Pending) -> list[Proposal]:
         proposals: list[Proposal] = []
         for _ in range(n):
-            question, self.phase = self.phase.next(self, pending.beside(proposals))
+            question, self.phase = self._next(pending.beside(proposals))
             iteration = 0 if question.kind is Kind.DESIGN else self.turn + 1
             proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value))
             self.open[proposals[-1].ticket] = question
         return proposals
+
+    def _next(self, waiting: Array) -> tuple[Question, Phase]:
+        """What the phase asks; first of all what a doubt about noise asks, whatever phase a batch has led to."""
+        if self.doubt is not None and self.noisy is None and not self.waits_for(Kind.NUDGE):
+            return self.nudge(), self.phase
+        return self.phase.next(self, waiting)
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
@@ -302,9 +308,15 @@ class EvidenceSearch(HistoryEngine):
         return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
 
     def step_closer(self, waiting: Array) -> Question:
-        """A step near the best point."""
-        x = self.all_model.closer.propose(self.history, waiting, self.continuous, self.rng)
-        return Question(Kind.CLOSE, x, np.unique(self.owner[self.continuous]), self.level)
+        """A step near the best point, in the coordinates that are not on a grid there."""
+        free = self.continuous
+        if self.region is not None:
+            best = self.history.X[self.history.best(1)[0]]
+            free = free & self.region.active(best[None])[0][self.owner]
+        if not free.any():
+            return self.step_in_all(waiting)
+        x = self.all_model.closer.propose(self.history, waiting, free, self.rng)
+        return Question(Kind.CLOSE, x, np.unique(self.owner[free]), self.level)
 
     def known_importance(self) -> Array | None:
         """The probability that each variable matters, where tests could tell."""

@@ -39,6 +39,8 @@ class Phase(Saved):
             if isinstance(self, Nudge) and search.noisy is None and question is search.doubt:
                 return self  # which asks once more
             return OptimiseAll() if search.noisy else self.without_noise(search)
+        if kind is Kind.CLOSE:
+            search.all_model.closer.learn(success=y > question.level)
         if not np.isfinite(y):
             testing.abandon(search, question)
             return self
@@ -48,10 +50,8 @@ class Phase(Saved):
             testing.learn(search, question, observation)
         if kind is Kind.LOCAL:
             search.learn_locally(question, y)
-        if kind is Kind.CLOSE:
-            search.all_model.closer.learn(success=y > question.level)
         if kind is Kind.ALL and y > question.level:
-            search.all_model.closer.on = False
+            search.all_model.trust()
         return self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:

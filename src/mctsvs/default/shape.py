@@ -56,4 +56,4 @@ def at_border(search: EvidenceSearch) -> bool:
 def no_shape(search: EvidenceSearch) -> bool:
     """Whether exact values show no shape at all that the model knows, and its steps gain nothing."""
     known = search.options.closer and search.noisy is False and not search.history.constrained
-    return known and search.all_model.closer.on and bool(search.continuous.any())
+    return known and search.all_model.closer.on and len(search.owner) <= const.WIDEST_MODEL

@@ -47,10 +47,13 @@ class Refit:
     after: float = math.inf
     late: float = 1.0  # the factor from MANY points on, if larger: by then a fit costs most and changes least
 
+    def factor(self, fitted: int) -> float:
+        """By which `fitted` points must have grown."""
+        return max(self.growth, self.late) if fitted >= MANY else self.growth
+
     def due(self, n: int, fitted: int) -> bool:
         """For n points now and `fitted` at the last fit, 0 for none."""
-        growth = max(self.growth, self.late) if fitted >= MANY else self.growth
-        grown = min(growth * fitted - 1e-9, fitted + self.after)  # in floats 1.1 * 100 is above 110
+        grown = min(self.factor(fitted) * fitted - 1e-9, fitted + self.after)  # in floats 1.1 * 100 is above 110
         return fitted == 0 or n >= max(fitted + 1, grown)
 
 
