@@ -237,7 +237,7 @@ def test_a_study_keeps_its_constraints(tmp_path: Path) -> None:
         study.optimize(f, 20)
         assert np.array_equal(whole, [trial.unit for trial in study.trials])
         (tmp_path / "p.csv").write_text("value," + ",".join(f"x{i}" for i in range(12)) + "\n1" + ",1" * 12 + "\n")
-        with pytest.raises(InputError, match="evaluation 1 of the source"):
+        with pytest.raises(InputError, match="row 1 of the file"):
             study.import_points(tmp_path / "p.csv")
     Study(tmp_path / "c.db", BOX).close()
     with pytest.raises(StudyError, match="it has no constraints"):

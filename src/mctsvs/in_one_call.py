@@ -6,7 +6,8 @@ import difflib
 import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -163,13 +164,29 @@ def begin_at(owner: Optimizer | Study, x0: Any) -> None:
     path = Path(x0)
     points = first_points(path, owner.space)
     if points is not None:
+        opt = owner.optimizer if isinstance(owner, Study) else owner
+        for row, point in enumerate(points, 1):
+            with _in_row(row, path):
+                opt.unit_of(point)
         owner.enqueue(points)
     elif isinstance(owner, Study):
         owner.import_points(path)
     else:
-        for unit, value, message, details in rows_of(path, owner.space, owner.direction):
-            owner.region.check(unit)
+        known = rows_of(path, owner.space, owner.direction)
+        for row, (unit, *_) in enumerate(known, 1):
+            with _in_row(row, path):
+                owner.region.check(unit)
+        for unit, value, message, details in known:
             owner.insert(unit, value, message, details)
+
+
+@contextmanager
+def _in_row(row: int, path: Path) -> Iterator[None]:
+    """What is wrong is said with its place."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"row {row} of the file {str(path)!r}: {error}") from None
 
 
 def _listed(x0: Any) -> list[Any]:

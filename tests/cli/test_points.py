@@ -92,11 +92,17 @@ def test_a_file_that_does_not_fit_is_one_sentence(own: list[str], capsys: pytest
     for text, why in [
         ("a,b\n0.25,0.5\n", "no column 'n'"),
         ("a,b,n\n0.25,0.5,77\n", "must fit"),
+        ("a,b,n\n0.25,0.5,3\n0.75,0.5,3\n", "row 2 of the file 'first.csv': "),
         ("a,b,n\n0.75,0.5,3\n", "'a + b <= 1' does not hold"),
+        ("a,b,n,value\n0.25,0.5,3,1\n0.75,0.5,3,1\n", "row 2 of the file 'first.csv': "),
+        ("a,b,n,valu\n0.25,0.5,3,1\n", "a column 'valu': call it 'value'"),
+        ("a,b,n\n", "'first.csv' has no points"),
+        ("", "'first.csv' has no points"),
     ]:
         Path("first.csv").write_text(text)
-        assert main(["run", *own, "--budget", "5", "--x0", "first.csv", "--quiet"]) == 2
-        assert why in capsys.readouterr().err
+        for kept in ([], ["--study", f"{len(text)}.db"]):
+            assert main(["run", *own, "--budget", "5", "--x0", "first.csv", "--quiet", *kept]) == 2
+            assert why in capsys.readouterr().err
 
 
 def test_an_objective_of_ones_own_is_resumed_by_naming_it_again(

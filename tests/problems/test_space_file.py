@@ -165,3 +165,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_space(tmp_path / "bytes.toml")
     (tmp_path / "good.toml").write_text(EXAMPLE)
     assert len(read_space(tmp_path / "good.toml").variables) == 10
+
+
+@pytest.mark.parametrize("given", ['"a <= 0.5"', "3", '["a <= 0.5", 3]'])
+def test_constraints_are_a_list_of_texts(given: str) -> None:
+    with pytest.raises(InputError, match=r"must be a list of texts, such as constraints = \[\"a \+ b <= 1\"\]"):
+        space(f"constraints = {given}\na = [0.0, 1.0]\n")
+    assert set(space("constraints = [0.0, 1.0]\n").variables) == {"constraints"}, "a variable of that name"

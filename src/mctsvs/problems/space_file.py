@@ -147,8 +147,8 @@ def parse_space(content: Mapping[str, Any]) -> SpaceFile:
             check_choice("direction", value, DIRECTIONS)
             direction = value
             continue
-        if name == "constraints" and isinstance(value, list) and all(isinstance(text, str) for text in value):
-            constraints = tuple(value)
+        if name == "constraints" and not isinstance(value, Mapping) and not _is_numbers(value):
+            constraints = _constraints(value)
             continue
         try:
             declared = dict(zip(("low", "high"), value, strict=True)) if _is_pair(value) else value
@@ -173,6 +173,17 @@ def parse_space(content: Mapping[str, Any]) -> SpaceFile:
     file = SpaceFile(variables, groups, direction, constraints)
     Region(file.space, constraints)  # now, so that what cannot be is said with the file's name
     return file
+
+
+def _constraints(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise InputError(f'constraints = {value!r} must be a list of texts, such as constraints = ["a + b <= 1"]')
+    return tuple(value)
+
+
+def _is_numbers(value: Any) -> bool:
+    """As the limits of a variable are."""
+    return _is_pair(value) and not any(isinstance(part, str) for part in value)
 
 
 def _is_pair(value: Any) -> bool:

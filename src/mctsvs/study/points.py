@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import difflib
 import functools
 import json
 import math
@@ -31,6 +32,7 @@ Row = tuple[Array, float, str, Details]
 """A point of the unit cube, its value (NaN: it failed), a message, and what else was told."""
 
 OWN = ("number", "value", "source", "iteration", "message")
+NEAR = 0.85  # a name as like "value" as that is meant so: `valu` and `values`, not `volume`
 
 
 def columns(space: Space) -> list[str]:
@@ -190,9 +192,15 @@ def _read(path: Path) -> list[dict[str, Any]]:
 def first_points(path: Path, space: Space) -> list[dict[str, Any]] | None:
     """The points in a file without values, by the names of the variables; None if it has a column of values."""
     table, name = _read(path), f"the file {str(path)!r}"
-    if table and "value" in table[0]:
+    if not table:
+        raise InputError(f"{name} has no points: it needs a line of names, and a row for each point")
+    if "value" in table[0]:
         return None
-    _check_columns(table, columns(space), name, "a column for each variable")
+    names = columns(space)
+    _check_columns(table, names, name, "a column for each variable")
+    for column in table[0]:
+        if column not in (*OWN, *names) and difflib.get_close_matches(str(column).lower(), ["value"], cutoff=NEAR):
+            raise InputError(f"{name} has a column {column!r}: call it 'value' if these are values, or leave it out")
     return [_point(row, space) for row in table]
 
 

@@ -257,7 +257,9 @@ class Study:
             try:
                 self.optimizer.region.check(unit)
             except InputError as error:
-                raise InputError(f"evaluation {i} of the source: {error}") from None
+                named = isinstance(source, str | os.PathLike)
+                place = f"row {i} of the file {str(source)!r}" if named else f"evaluation {i} of the source"
+                raise InputError(f"{place}: {error}") from None
         self._ledger.insert(rows)
         return len(rows)
 
