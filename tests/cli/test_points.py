@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,43 @@ def test_a_study_of_a_program_is_resumed_too(own: list[str], capsys: pytest.Capt
     assert main(["run", "Hartmann6_20", "--budget", "2", "--method", "random", "--study", "h.db", "--quiet"]) == 0
     assert main(["resume", "h.db", *own]) == 2
     assert "leave that out" in capsys.readouterr().err
+
+
+def test_a_study_knows_its_variables(own: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("groups.toml").write_text("a = [0.0, 1.0]\n[x]\ncount = 3\nlow = -1\nhigh = 1\n")
+    Path("groups.py").write_text("def f(p):\n    return p['a'] + (p['x'] ** 2).sum()\n")
+    first = ["--space", "groups.toml", "--budget", "4", "--direction", "maximize", "--quiet"]
+    assert main(["run", "groups.py:f", *first, "--study", "run.db"]) == 0
+    assert main(["resume", "run.db", "groups.py:f", "--budget", "6", "--quiet"]) == 0
+    with Study("run.db") as study:
+        assert [trial.failed for trial in study.trials] == [False] * 6
+        study.note("groups", {"y": 3})
+    capsys.readouterr()
+    assert main(["resume", "run.db", "groups.py:f", "--budget", "7", "--quiet"]) == 2
+    assert "was not written by this version" in capsys.readouterr().err
+    with Study("vector.db", [(0.0, 1.0)] * 3) as study:
+        study.optimize(lambda x: float(x.sum()), 3)
+    Path("vector.py").write_text("def f(x):\n    return float((x ** 2).sum())\n")
+    assert main(["resume", "vector.db", "vector.py:f", "--budget", "5", "--quiet"]) == 0
+    with Study("vector.db", readonly=True) as study:
+        assert [trial.failed for trial in study.trials] == [False] * 5
+
+
+def test_a_study_knows_its_measured_constraints(own: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("two.toml").write_text("a = [0.0, 1.0]\nb = [0.0, 1.0]\n")
+    program = "import sys; a, b = map(float, sys.argv[1:]); print('g =', a - 2, 'h =', b - 2, a + b)"
+    Path("two.py").write_text(program)
+    run = ["--command", f"{sys.executable} two.py {{a}} {{b}}", "--quiet"]
+    named = ["--constraint", "g", "--constraint", "h"]
+    assert main(["run", *run, "--space", "two.toml", *named, "--budget", "3", "--study", "run.db"]) == 0
+    assert main(["resume", "run.db", *run, "--budget", "5"]) == 0
+    assert main(["resume", "run.db", *run, "--constraint", "h", "--space", "two.toml", "--budget", "6"]) == 0
+    assert main(["run", *run, "--space", "two.toml", "--budget", "8", "--study", "run.db"]) == 0
+    with Study("run.db", readonly=True) as study:
+        assert [(list(trial.constraints or {}), trial.feasible) for trial in study.trials] == [(["g", "h"], True)] * 8
+    capsys.readouterr()
+    assert main(["resume", "run.db", *run, "--constraint", "k", "--budget", "9"]) == 2
+    assert "has no constraint 'k': it has g and h" in capsys.readouterr().err
 
 
 def test_methods_are_compared_on_an_objective_of_ones_own(own: list[str], tmp_path: Path) -> None:

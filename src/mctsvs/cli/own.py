@@ -1,4 +1,4 @@
-"""`mctsvs run` on an objective of the user's own: its arguments, and which of them go together."""
+"""An objective of the user's own: its arguments, which of them go together, and how it is named again for a study."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from mctsvs import plugins, problems
-from mctsvs.common import InputError
+from mctsvs.common import InputError, listed
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems.command import Command
-from mctsvs.problems.own import own_problem
-from mctsvs.problems.space_file import read_space
+from mctsvs.problems.own import find_function, function_problem, own_problem
+from mctsvs.problems.space_file import SpaceFile, read_space
+from mctsvs.space import Space
+from mctsvs.study import Study, StudyError
+from mctsvs.study.run_note import NAME, groups_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -53,13 +56,18 @@ def add_first(command: argparse.ArgumentParser) -> None:
     )
 
 
-def objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
-    """The problem by name, or the user's own function or program, with the constraints given."""
-    problem = _objective(arguments, variation)
+def objective(
+    arguments: argparse.Namespace, variation: dict[str, Any], kept: SpaceFile | None = None
+) -> problems.Problem:
+    """The problem by name, or the user's own function or program, with the constraints given.
+
+    `kept` has the variables of a study, for an objective that comes without any.
+    """
+    problem = _objective(arguments, variation, kept)
     return replace(problem, where=(*problem.where, *arguments.where))
 
 
-def _objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> problems.Problem:
+def _objective(arguments: argparse.Namespace, variation: dict[str, Any], kept: SpaceFile | None) -> problems.Problem:
     target: str | None = arguments.problem
     if target is None and arguments.program is None:
         raise InputError(
@@ -77,11 +85,46 @@ def _objective(arguments: argparse.Namespace, variation: dict[str, Any]) -> prob
         if own and variation[name]:
             raise InputError(f"--{name} does not go with an objective of your own: it is for problems by name")
     if target is None:
-        if arguments.space is None:
+        file = kept if arguments.space is None else read_space(arguments.space)
+        if file is None:
             raise InputError("a program of your own needs --space FILE, a TOML file that declares its variables")
-        file = read_space(arguments.space)
         command = Command.parse(arguments.program, file, arguments.timeout, arguments.constraint)
         return own_problem(arguments.program, command, file, arguments.direction)
     if own and arguments.timeout is not None and arguments.study is None:
         raise InputError("--timeout goes with --command or --study FILE: a function runs until it returns")
+    if kept is not None and own and arguments.space is None:
+        return function_problem(
+            target, find_function(target, otherwise=kept), problems.Variation(**variation), arguments.direction
+        )
     return problems.resolve(target, space=arguments.space, direction=arguments.direction, **variation)
+
+
+def named_again(arguments: argparse.Namespace, study: Study) -> problems.Problem:
+    """The objective that the user names again; its variables are the study's, unless it says them itself."""
+    arguments.where = []
+    kept = _space_file(study)
+    problem = objective(arguments, {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0}, kept)
+    same = (kept is not None and getattr(problem, "file", None) is kept) or Space.of(problem.space) == study.space
+    if not same or problem.direction != study.direction:
+        raise StudyError(f"the study {str(study.path)!r} has not the variables and direction of {problem.name}")
+    return with_constraints(problem, study)
+
+
+def _space_file(study: Study) -> SpaceFile | None:
+    """The variables as an objective gets them; None where the study does not say which of them form groups."""
+    groups = groups_of(study.notes, study.space.declared, study.path)
+    if groups is None and NAME in study.notes:
+        return None
+    return SpaceFile(study.space.declared, groups or {}, study.direction, vector=not study.space.named)
+
+
+def with_constraints(problem: problems.Problem, study: Study) -> problems.Problem:
+    """The problem with all constraints that the study measures: without one of them no trial could be feasible."""
+    known = next((tuple(trial.constraints) for trial in study.trials if trial.constraints), ())
+    program = problem.function
+    if not known or not isinstance(program, Command):
+        return problem
+    for name in program.constraints:
+        if name not in known:
+            raise StudyError(f"the study {str(study.path)!r} has no constraint {name!r}: it has {listed(known)}")
+    return replace(problem, function=replace(program, constraints=known))

@@ -24,9 +24,10 @@ from mctsvs.cli.progress import follower
 from mctsvs.common import InputError, check_count
 from mctsvs.in_one_call import begin_at
 from mctsvs.problems import data
+from mctsvs.problems.own import OwnProblem
 from mctsvs.space import Space
 from mctsvs.study import Study, StudyError
-from mctsvs.study.run_note import NAME, RunNote
+from mctsvs.study.run_note import GROUPS, NAME, RunNote
 from mctsvs.study.text import printable
 
 
@@ -139,6 +140,7 @@ def run(
         constraints=list(problem.where),
         **options,
     ) as study:
+        problem = own.with_constraints(problem, study)
         before = RunNote.of(study.notes, study.path)
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
@@ -148,6 +150,8 @@ def run(
         arguments.own = None if named else arguments.problem or arguments.program
         kept = {name: getattr(arguments, name) for name in RunNote._fields[2:]}
         study.note(NAME, RunNote(named, dict(variation), **kept)._asdict())
+        if isinstance(problem, OwnProblem) and problem.file is not None:
+            study.note(GROUPS, {name: len(members) for name, members in problem.file.groups.items()})
         again = _resuming(study, arguments) if named else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
@@ -171,7 +175,7 @@ def resume(arguments: argparse.Namespace) -> int:
         named = _names(arguments, study, note)
         if note is None:  # begun by a program
             note = RunNote(None, {}, None, None, None, False, None, 30, _said(arguments.budget, study))
-        problem = _problem(study, note) if named else _own_problem(arguments, study)
+        problem = _problem(study, note) if named else own.named_again(arguments, study)
         for name in ("budget", "timeout", "max_failures", "target", "patience"):
             if getattr(arguments, name) is None:
                 setattr(arguments, name, getattr(note, name))
@@ -196,7 +200,7 @@ def _names(arguments: argparse.Namespace, study: Study, note: RunNote | None) ->
         was = "" if note is None or note.own is None else f", which was {printable(note.own)!r}"
         raise StudyError(
             f"the study {str(study.path)!r} does not name its objective{was}: name it again, such as "
-            f"mctsvs resume {shlex.quote(str(study.path))} FILE.py:FUNCTION --space FILE, or repeat the program that "
+            f"mctsvs resume {shlex.quote(str(study.path))} FILE.py:FUNCTION, or repeat the program that "
             f"began it"
         )
     return False
@@ -206,15 +210,6 @@ def _said(budget: int | None, study: Study) -> int:
     if budget is None:
         raise StudyError(f"the study {str(study.path)!r} does not say how many evaluations it is for: add --budget N")
     return check_count("budget", budget)
-
-
-def _own_problem(arguments: argparse.Namespace, study: Study) -> problems.Problem:
-    """The objective that the user names again."""
-    arguments.where = []
-    problem = own.objective(arguments, {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0})
-    if Space.of(problem.space) != study.space or problem.direction != study.direction:
-        raise StudyError(f"the study {str(study.path)!r} has not the variables and direction of {problem.name}")
-    return problem
 
 
 def _words(name: str, value: Any) -> str:

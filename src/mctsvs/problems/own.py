@@ -78,22 +78,22 @@ class PythonFunction:
         return value
 
 
-def find_function(spec: str, file: SpaceFile | None = None) -> PythonFunction:
+def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile | None = None) -> PythonFunction:
     """The function, imported once to see that it is there.
 
     What the space file does not say, its variables or its direction, an attribute `space` or `direction` does, the
-    function's own or one beside it in the file.
+    function's own or one beside it in the file. Where nobody says the variables, they are those of `otherwise`.
     """
     function = _function(plugins.absolute(spec))
     where = spec.rpartition(":")[0]
     beside = plugins.module(where)
     space, direction = (getattr(function, name, getattr(beside, name, None)) for name in ("space", "direction"))
-    if file is None and space is None:
+    if file is None and space is None and otherwise is None:
         raise InputError(
             f"the variables of {spec!r} are unknown: give a space file (--space FILE), or write "
             f"space = [(low, high), ...] beside it"
         )
-    file = file or SpaceFile.of(space)
+    file = file or (otherwise if otherwise is not None and space is None else SpaceFile.of(space))
     if file.direction is None and isinstance(direction, str):
         file = replace(file, direction=direction)
     return PythonFunction(plugins.absolute(spec), file)

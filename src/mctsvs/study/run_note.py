@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from reprlib import repr as short
 from types import NoneType
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from mctsvs.study.errors import StudyError
 
 NAME = "command"
+GROUPS = "groups"  # the note of the groups of variables: name -> how many
 VARIATION = {"shuffle": (bool,), "shift": (bool,), "noise": (int, float), "seed": (int, NoneType)}
 KINDS: dict[str, tuple[type, ...]] = {
     "problem": (str, NoneType),
@@ -76,6 +77,19 @@ class RunNote(NamedTuple):
                 f"the study {str(path)!r} was run with {wish}, which is not done unasked: add it if you trust the "
                 f"file, or --workers {cpus} to go on with the processors that are here"
             )
+
+
+def groups_of(notes: Mapping[str, Any], declared: Collection[str], path: Path) -> dict[str, tuple[str, ...]] | None:
+    """Name -> variables of each group that an objective gets together; None where nobody has noted them."""
+    noted = notes.get(GROUPS)
+    if noted is None:
+        return None
+    if not isinstance(noted, dict) or not all(type(n) is int and 0 < n <= len(declared) for n in noted.values()):
+        raise _odd(path, GROUPS, noted)
+    groups = {str(name): tuple(f"{name}{i}" for i in range(count)) for name, count in noted.items()}
+    if not {member for members in groups.values() for member in members} <= set(declared):
+        raise _odd(path, GROUPS, noted)
+    return groups
 
 
 def _check(note: Any, kinds: Mapping[str, tuple[type, ...]], path: Path) -> None:
