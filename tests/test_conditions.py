@@ -316,6 +316,21 @@ def test_what_configspace_has_and_we_do_not() -> None:
         Space.from_configspace(bell)
 
 
+@pytest.mark.needs("ConfigSpace")
+def test_weights_of_configspace_are_left_out_with_a_warning() -> None:
+    import ConfigSpace as cs
+
+    theirs = cs.ConfigurationSpace()
+    theirs.add(cs.CategoricalHyperparameter("kind", ["a", "b"], weights=[1, 3]))
+    with pytest.warns(UserWarning, match="variable 'kind': the weights .* are left out") as caught:
+        space = Space.from_configspace(theirs)
+    assert caught[0].filename == __file__
+    assert space.names == ("kind",)
+    even = cs.ConfigurationSpace()
+    even.add(cs.CategoricalHyperparameter("kind", ["a", "b"], weights=[2, 2]))
+    assert Space.from_configspace(even).names == ("kind",)
+
+
 def test_fixed_variables_in_constraints() -> None:
     space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "most": Fixed(1.2), "name": Fixed("x"), "size": Ordinal(["s", "l"])}
     opt = Optimizer(space, method="random", constraints="a + b <= most - 0.5")

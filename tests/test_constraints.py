@@ -81,12 +81,23 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
         (LinearConstraint(np.eye(12)[:2], 0.5, 0.5), "leaves no room"),
         (LinearConstraint(np.eye(3), 0.0, 0.5), "a column for each variable"),
         (NonlinearConstraint(lambda x: x[0], 1.0, 1.0), "the lower must be smaller"),
+        ("0.5 <= x0 <= 0.5", "the constraint '0.5 <= x0 <= 0.5' cannot be used: an equality leaves no room"),
+        (["x0 + x1 <= 1", "x0 <= 0.9", "2*x0 + 2*x1 >= 2"], "'2.x0 . 2.x1 >= 2' together cannot be used: an equality"),
+        (lambda x: x > 0.2, r"constraint 1 \(<lambda>\) returned array.*: it must return True or False"),
+        (NonlinearConstraint(lambda x: x[:2], [0.0] * 3, [1.0] * 3), "has 3 limits and returned 2 numbers"),
+        (NonlinearConstraint(lambda x: x[:2], [0.0] * 3, [1.0] * 2), "3 lower limits and 2 upper ones"),
+        (NonlinearConstraint(lambda x: "a", 0.0, 1.0), "returned 'a': it must return numbers"),  # type: ignore[arg-type, return-value]
         (3, "constraint 1 is 3"),
     ],
 )
-def test_an_empty_region_is_said_at_once(constraints: Any, why: str) -> None:
+def test_what_no_point_can_satisfy_is_said_at_once(constraints: Any, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        Optimizer(BOX, constraints=constraints)
+        Optimizer(BOX, constraints=constraints).ask()
+
+
+def test_a_thin_region_is_no_equality() -> None:
+    (trial,) = Optimizer(BOX, constraints=["x0 + x1 <= 1", "x0 + x1 >= 0.999", "x0 >= 0.3", "x1 >= 0.3"]).ask()
+    assert 0.999 <= trial.x[0] + trial.x[1] <= 1.0
 
 
 def test_a_category_is_no_number() -> None:

@@ -113,6 +113,20 @@ def test_noise_that_is_known_need_not_be_asked_about() -> None:
         assert distance.min() > 1e-3  # no point right beside another
 
 
+@pytest.mark.parametrize("method", ["mcts-vs", "bo", "random"])
+def test_noise_beyond_all_values_is_no_error(method: str) -> None:
+    result = mctsvs.minimize(lambda x: x[0], [(0, 1)] * 3, budget=12, noise=1e300, method=method)
+    assert 0.0 <= result.fun <= 1.0
+
+
+def test_a_recommendation_where_nothing_is_feasible_has_a_deviation() -> None:
+    result = mctsvs.minimize(lambda x: (x[0], {"c": 1.0 + x[1]}), [(0, 1)] * 3, budget=15, noise=0.1, method="random")
+    assert result.best is not None
+    assert result.recommendation is not None
+    assert result.recommendation.trial is result.best
+    assert 0.0 < result.recommendation.sd < 0.2
+
+
 def test_noise_told_in_the_middle_of_a_run_counts_from_then_on() -> None:
     opt = Optimizer(SPACE, seed=0)
     for i in range(20):

@@ -68,6 +68,11 @@ def test_callback_and_failures() -> None:
         (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=0), "budget=0"),
         (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=2.5), "budget=2.5"),  # type: ignore[arg-type]
         (lambda: mctsvs.minimize(lambda x: float("nan"), [(0, 1)], budget=3), "all 3 evaluations failed"),
+        (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=3, workers=0), "workers=0 cannot be used"),
+        (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=3, timeout=0), "timeout=0 cannot be used"),
+        (lambda: Optimizer([(0, 1)], noise="a"), "noise='a' cannot be used"),  # type: ignore[arg-type]
+        (lambda: Optimizer([(0, 1)], noise=float("inf")), "noise=inf cannot be used"),
+        (lambda: Optimizer([(0, 1)]).add([0], 1.0, constraints={"a": "b"}), "constraint 'a' has the value 'b'"),  # type: ignore[dict-item]
     ],
 )
 def test_bad_input_is_one_sentence(call: Any, words: str) -> None:

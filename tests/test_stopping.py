@@ -94,6 +94,14 @@ def test_limits_are_checked(name: str, value: Any) -> None:
         minimize(**{name: value})
 
 
+@pytest.mark.parametrize("crew", [{}, {"workers": 1}])
+def test_a_callback_that_cannot_be_called_costs_no_evaluation(crew: dict[str, Any]) -> None:
+    calls: list[Any] = []
+    with pytest.raises(InputError, match="callback=3 cannot be used: it must be a function"):
+        mctsvs.minimize(calls.append, BOX, budget=3, callback=3, **crew)
+    assert not calls
+
+
 def test_the_clock_changes_no_point() -> None:
     part, whole = minimize(max_seconds=1e6), minimize()
     assert [t.x.tolist() for t in part.trials] == [t.x.tolist() for t in whole.trials]

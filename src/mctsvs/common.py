@@ -20,6 +20,9 @@ Indices = npt.NDArray[np.intp]
 State = dict[str, Any]
 """Plain numbers, strings, lists, dicts and numpy arrays: what is saved, never code."""
 
+LARGEST = 1e150
+"""Of numbers that a method gets: sums of squares of larger ones overflow."""
+
 
 class InputError(ValueError):
     """Something the caller gave is wrong: one sentence that names the value and what would be right."""

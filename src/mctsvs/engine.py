@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
-from mctsvs.history import ELSEWHERE, LARGEST, MORE, History
+from mctsvs.common import LARGEST, Array, Indices, State
+from mctsvs.history import ELSEWHERE, MORE, History
 from mctsvs.options import Options
 from mctsvs.space import Region
 from mctsvs.state import Saved

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, State
+from mctsvs.common import LARGEST, Array, Indices, State
 from mctsvs.state import Saved
 from mctsvs.variant import TEXT, Variant
 
-LARGEST = 1e150  # sums of squares of larger values overflow
 MORE = ("objective", "constraints", "noise")  # columns that most runs do not have
 ELSEWHERE = -1  # ticket of a point that no engine of this run proposed
 

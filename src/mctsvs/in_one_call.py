@@ -92,7 +92,7 @@ def _optimise(
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
     check_count("budget", budget)
     check_bool("progress", progress)
-    if study is None and not any(value not in (None, False) for value in crew.values()):
+    if study is None and not _needed(crew):
         opt = Optimizer(space, direction=direction, budget=budget, **arguments)
         begin_at(opt, x0)
         return _run(opt, f, Watch(limits, direction == "maximize", callback), progress)
@@ -102,6 +102,11 @@ def _optimise(
             if not kept.trials and not kept.optimizer.queue:
                 begin_at(kept, x0)
             return _run_study(kept, f, budget, {**vars(limits), **crew, "callback": callback, "progress": progress})
+
+
+def _needed(crew: Mapping[str, Any]) -> bool:
+    """Whether anything but evaluating one point after the other is asked for."""
+    return any(value is not None and (name, value) != ("asynchronous", False) for name, value in crew.items())
 
 
 HINTS = {  # what other libraries call it

@@ -267,13 +267,14 @@ class Optimizer:
         """The point of best expected value among those evaluated, with mean and standard deviation.
 
         Where values are exact that is the best trial. Where they are noisy, or nobody knows, it is computed when called
-        from a model of all evaluations; with measured constraints, among the feasible ones. Where the noise is not
-        given or told, it is one of the best tenth of the values: a model may take a rough objective for noise.
+        from a model of all evaluations; with measured constraints, among the feasible ones, if there are any. Where the
+        noise is not given or told, it is one of the best tenth of the values: a model may take a rough objective for
+        noise.
         """
         with self._lock, one_blas_thread():
             best = self.best
-            told = [t for t in self.trials if t.value is not None and not t.failed and t.feasible]
-            if self.noisy is False or not isinstance(self._engine, HistoryEngine) or not told:
+            told = [t for t in self.trials if t.value is not None and not t.failed and t.feasible] or [best]
+            if self.noisy is False or not isinstance(self._engine, HistoryEngine):
                 return Recommendation(best, float(best.value or 0.0), 0.0)
             contenders = told
             if self.noise is None and any(t.noise is None for t in told):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mctsvs.common import check_count, check_number
+from mctsvs.common import InputError, check_count, check_number
 from mctsvs.trial import Trial
 
 
@@ -86,6 +86,10 @@ class Watch:
     idle: int = 0  # evaluations in a row that were no better
     failures: int = 0  # in a row
     ending: Ending | None = None  # once it is decided
+
+    def __post_init__(self) -> None:
+        if self.callback is not None and not callable(self.callback):
+            raise InputError(f"callback={self.callback!r:.60} cannot be used: it must be a function of two arguments")
 
     def look(self, best: Trial | None = None) -> Ending | None:
         """Whether the run is to end now; `best` is the best trial of an earlier run."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError
-from mctsvs.history import ELSEWHERE, LARGEST
+from mctsvs.common import LARGEST, Array, Indices, InputError
+from mctsvs.history import ELSEWHERE
 from mctsvs.merit import Merit, feasible
 from mctsvs.space import Space
 
@@ -104,7 +104,8 @@ class Trial:
     ticket      number of the method's proposal; -1 for a point that is not the method's
     purpose     what the method wants to learn from it, in words; empty where the method does not say
     times       when it was asked for and told, and how long it took
-    constraints name -> measured value, at most 0 where the constraint holds, NaN where it is not known; None: none told
+    constraints name -> measured value, at most 0 where the constraint holds (-inf does, inf does not), NaN where it is
+                not known; None: none told
     noise       standard deviation of the value's noise, where it was told
     attrs       notes of the user's, anything that JSON can say; stored when the trial is told
     """
@@ -240,9 +241,11 @@ class Trials:
         return value
 
     def row(self, trial: Trial) -> Array | None:
-        """(m,) the trial's constraints, NaN where unknown."""
+        """(m,) the trial's constraints as a method gets them: NaN where unknown, finite where they are infinite."""
         given = trial.constraints
-        return np.array([given.get(name, math.nan) for name in self.names]) if given else None
+        if not given:
+            return None
+        return np.clip([given.get(name, math.nan) for name in self.names], -LARGEST, LARGEST)
 
     def score(self, trial: Trial) -> float:
         """The value as something to be maximised."""
@@ -278,16 +281,23 @@ def as_constraints(given: Any) -> dict[str, float] | None:
         return None
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InputError(f"the constraints {given!r:.80} are no dict of name -> number, such as {{'stress': 0.3}}")
-    return {name: min(max(as_value(c), -LARGEST), LARGEST) + 0.0 for name, c in given.items()} or None
+    numbers = {name: as_number(c) for name, c in given.items()}
+    for name, number in numbers.items():
+        if number is None:
+            raise InputError(
+                f"the constraint {name!r} has the value {given[name]!r:.60}, which is not a number: tell a float, or "
+                f"None if it is not known"
+            )
+    return {name: number + 0.0 for name, number in numbers.items() if number is not None} or None  # no -0
 
 
 def as_noise(given: Any) -> float | None:
     """A standard deviation."""
     if given is None:
         return None
-    noise = as_value(given)
-    if not noise >= 0.0:
-        raise InputError(f"noise={given!r} cannot be used: it is a standard deviation, a number of at least 0")
+    noise = as_number(given)
+    if noise is None or not 0.0 <= noise < math.inf:
+        raise InputError(f"noise={given!r} cannot be used: it is a standard deviation, a finite number of at least 0")
     return noise
 
 
@@ -302,6 +312,14 @@ def as_attrs(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_value(value: Any) -> float:
     """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
+    number = as_number(value)
+    if number is None:
+        raise InputError(f"the value {value!r:.60} is not a number: tell a float, or None if the evaluation failed")
+    return number if math.isfinite(number) else math.nan
+
+
+def as_number(value: Any) -> float | None:
+    """A float, NaN for None, an infinity for what is beyond all floats; None for what is no number."""
     if value is None:
         return math.nan
     number = None
@@ -311,9 +329,7 @@ def as_value(value: Any) -> float:
             if array.size == 1 and array.dtype.kind in "iufO":
                 number = float(array.item())
         except OverflowError:  # a whole number beyond all floats
-            return math.nan
+            return math.inf if value > 0 else -math.inf
         except (TypeError, ValueError):
             pass
-    if number is None:
-        raise InputError(f"the value {value!r} is not a number: tell a float, or None if the evaluation failed")
-    return number if math.isfinite(number) else math.nan
+    return number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mctsvs import Categorical, Float, Integer, Optimizer, minimize
@@ -81,6 +83,21 @@ def test_variables_of_constraints_alone_are_found_too() -> None:
     assert opt.best.feasible
     assert opt.best.value is not None
     assert opt.best.value < 0.01
+
+
+@pytest.mark.parametrize("method", ["mcts-vs", "scbo", "bo", "random"])
+def test_infinite_constraints_hold_or_do_not(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)] * 4, method=method, seed=0)
+    for _ in range(25):
+        (trial,) = opt.ask()
+        room = float(trial.x[0]) - 0.5
+        c = -room if abs(room) < 0.2 else -math.copysign(math.inf, room)
+        opt.tell(trial, float(trial.x.sum()), constraints={"c": c})
+        assert trial.constraints == {"c": c}
+        assert trial.feasible == (room >= 0.0)
+    assert opt.best.feasible
+    assert opt.best.value is not None
+    assert opt.best.value < 1.8
 
 
 @pytest.mark.parametrize("method", ["mcts-vs", "scbo", "bo"])

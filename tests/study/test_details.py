@@ -200,7 +200,7 @@ def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
     with Study(tmp_path / "a.db", space, method="random") as study:
         for i, trial in enumerate(study.ask(5)):
             trial.attrs.update({"host": "a", "steps": [1, 2]} if i else {})
-            constraints = {"c": 0.5 - i, "d": None} if i != 3 else None
+            constraints = {"c": 0.5 - i, "d": None, "e": (-math.inf, -1e300)[i % 2]} if i != 3 else None
             study.tell(trial, float(i), constraints=constraints, noise=0.1 if i == 4 else None)  # type: ignore[arg-type]
         source: Any = study
         if kind in ("csv", "parquet"):
@@ -208,9 +208,10 @@ def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
             study.export(source)
         elif kind == "table":
             source = study.to_dataframe()
-            assert list(source.columns[-11:-6]) == [
+            assert list(source.columns[-12:-6]) == [
                 "constraint_c",
                 "constraint_d",
+                "constraint_e",
                 "attr_host",
                 "attr_steps",
                 "trial_noise",

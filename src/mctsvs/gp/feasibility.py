@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from mctsvs.common import Array
 from mctsvs.gp.acquisition import LOG_ROOT_2PI
-from mctsvs.gp.outputs import Block, OutputModels, Outputs, bend
+from mctsvs.gp.outputs import Block, OutputModels, Outputs, bend, finite
 from mctsvs.gp.search import SurfaceLike
 
 FITS = 3  # models of constraints whose parameters are fitted before a proposal, at most
@@ -19,7 +19,7 @@ DOUBT = 0.01  # deviations that a model may be wrong by beyond what it says: wit
 
 def limits(models: OutputModels, X: Array, C: Array) -> Outputs | None:
     """Models of the constraints (n, m; NaN unknown) at the points (n, d); None if nothing is known of any."""
-    known = ~np.isnan(C)
+    C, known = finite(C), ~np.isnan(C)
     which = np.flatnonzero(known.any(axis=0))
     if not len(which):
         return None

@@ -37,6 +37,7 @@ KERNELS: dict[str, Kernel] = {
 LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
 MANY = 200
+LOUDEST = 1e100  # noise, in deviations of the values: squares of more overflow
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def known_variance(noise: Array | None, scale: float) -> Array | None:
     """(n,) of standardised values, 0 where the noise is not known; None where nothing is."""
     if noise is None or not np.any(noise > 0.0):
         return None
-    return np.square(np.nan_to_num(noise) / scale)
+    return np.square(np.minimum(np.nan_to_num(noise), LOUDEST * scale) / scale)
 
 
 def without_noise(prior: Prior, start: Array) -> tuple[Prior, Array]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from mctsvs.common import Array, Indices
+from mctsvs.common import LARGEST, Array, Indices
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, spread_by_rank
 from mctsvs.gp.posterior import Posterior
@@ -35,6 +35,15 @@ def bend(values: Array, scale: Array | float) -> Array:
     """Values with their tails pulled in, both ways, like bilog: straight near 0, logarithmic beyond `BEND` scales."""
     bent: Array = BEND * np.arcsinh(values / (BEND * scale))
     return bent
+
+
+def finite(C: Array) -> Array:
+    """Constraints (n, m; NaN unknown) of which infinite ones count as much as the largest of the others."""
+    infinite = np.abs(C) >= LARGEST
+    if not infinite.any():
+        return C
+    largest = np.where(infinite | np.isnan(C), 0.0, np.abs(C)).max(axis=0)
+    return np.where(infinite, np.sign(C) * np.where(largest > 0.0, largest, 1.0), C)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from mctsvs.common import Array, Indices
 from mctsvs.gp.feasibility import medians
 from mctsvs.gp.model import nearest
-from mctsvs.gp.outputs import OutputModels, Outputs, bend
+from mctsvs.gp.outputs import OutputModels, Outputs, bend, finite
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.merit import scales, violations
@@ -117,7 +117,7 @@ class ConstrainedSearch(Saved):
     def _outputs(self, subspace: Subspace) -> tuple[Outputs, Indices]:
         """Models of the objective and of the constraints that may come to matter."""
         rows = self._rows(subspace.X)
-        y, C = subspace.history.objective[rows], subspace.history.constraints[rows]
+        y, C = subspace.history.objective[rows], finite(subspace.history.constraints[rows])
         Y = np.column_stack([-y, C])
         known = ~np.isnan(Y)
         if known[:, 0].any():

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from mctsvs.common import Array, Indices
 from mctsvs.gp.model import Model, ModelSettings, Refit, nearest
+from mctsvs.gp.outputs import finite
 from mctsvs.gp.search import quasi_random
 from mctsvs.gp.trust_region import SHORTEST, TrustRegion
 from mctsvs.options import Options
@@ -117,7 +118,7 @@ class SCBO(Saved):
         moved[np.arange(size), rng.integers(0, d, size)] = True
         points = np.where(moved, low + (high - low) * quasi_random(size, d, rng), centre)
         y, C = subspace.history.objective[rows], subspace.history.constraints
-        columns = [copula(y), *(bilog(C[rows]).T if len(C) else ())]
+        columns = [copula(y), *(bilog(finite(C[rows])).T if len(C) else ())]
         draws = [self._sampled(k, subspace.X[rows], column, points, n, due, rng) for k, column in enumerate(columns)]
         violation = sum((np.maximum(draw, 0.0) for draw in draws[1:]), start=np.zeros((n, size)))
         chosen = []

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from mctsvs.common import Array, InputError
-from mctsvs.space.formula import parse
+from mctsvs.space.formula import REFUSED, parse
 from mctsvs.space.space import Space
 from mctsvs.space.variables import Categorical, Ordinal, number
+
+DIGITS = 12  # in which coefficients and limits differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +48,27 @@ class Test:
     high: Any = None
 
     def holds(self, space: Space, u: Array) -> bool:
-        if self.low is None:
-            return bool(self.function(space.params(u) if space.named else space.decode(u)))
-        value = np.asarray(self.function(space.decode(u)), dtype=np.float64)
-        return bool(np.all((value >= self.low) & (value <= self.high)))
+        if self.low is not None:
+            value = self._value(space, u)
+            return bool(np.all((value >= self.low) & (value <= self.high)))
+        answer = self.function(space.params(u) if space.named else space.decode(u))
+        try:
+            return bool(answer)
+        except ValueError:  # of several numbers
+            raise InputError(f"{self.name} returned {short(answer)}: it must return True or False") from None
+
+    def _value(self, space: Space, u: Array) -> Array:
+        """One number or several, with a limit for all or one for each."""
+        answer = self.function(space.decode(u))
+        try:
+            value = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{self.name} returned {short(answer)}: it must return numbers") from None
+        if self.low.size not in (1, value.size):
+            raise InputError(
+                f"{self.name} has {self.low.size} limits and returned {value.size} numbers: give one limit for each"
+            )
+        return value
 
     def excess(self, space: Space, u: Array) -> float:
         """0 where it holds; else 1 and, where it has a value, how far that is beyond its limits."""
@@ -57,7 +76,7 @@ class Test:
             return 0.0
         if self.low is None:
             return 1.0
-        value = np.asarray(self.function(space.decode(u)), dtype=np.float64)
+        value = self._value(space, u)
         beyond = float(np.nan_to_num(np.maximum(self.low - value, value - self.high), nan=np.inf).max())
         return 1.0 + beyond
 
@@ -85,10 +104,7 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
         elif kind == "LinearConstraint":
             rows += _tabled(item, space, f"constraint {i}")
         elif kind == "NonlinearConstraint":
-            low, high = np.asarray(item.lb, np.float64), np.asarray(item.ub, np.float64)
-            if np.any(low >= high):
-                raise InputError(f"constraint {i} has limits {item.lb} and {item.ub}: the lower must be smaller")
-            tests.append(Test(f"constraint {i} ({_name(item.fun)})", item.fun, low, high))
+            tests.append(_tested(item, i))
         elif callable(item):
             tests.append(Test(f"constraint {i} ({_name(item)})", item))
         else:
@@ -98,6 +114,7 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
             )
     for row in rows:
         _check_numeric(row, space)
+    _check_room(rows)
     return rows, tests
 
 
@@ -170,6 +187,15 @@ def _tabled(item: Any, space: Space, name: str) -> list[Row]:
     return rows
 
 
+def _tested(item: Any, i: int) -> Test:
+    low, high = np.asarray(item.lb, np.float64), np.asarray(item.ub, np.float64)
+    if low.size != high.size and 1 not in (low.size, high.size):
+        raise InputError(f"constraint {i} has {low.size} lower limits and {high.size} upper ones: give as many of both")
+    if np.any(low >= high):
+        raise InputError(f"constraint {i} has limits {item.lb} and {item.ub}: the lower must be smaller")
+    return Test(f"constraint {i} ({_name(item.fun)})", item.fun, *np.broadcast_arrays(low, high))
+
+
 def _dense(values: Any) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
 
@@ -183,6 +209,20 @@ def _check_numeric(row: Row, space: Space) -> None:
                 f"{row.name} has the {kind} {space.names[int(v)]!r} in it, which is no number: give a function of "
                 f"the point instead"
             )
+
+
+def _check_room(rows: Sequence[Row]) -> None:
+    """Two rows that hold together on a plane alone are an equality."""
+    tightest: dict[bytes, tuple[float, str]] = {}  # limit and name, by direction
+    for row in rows:
+        length = float(np.abs(row.coefficients).max())
+        direction, limit = (row.coefficients / length).round(DIGITS) + 0.0, row.limit / length  # no -0
+        opposite, name = tightest.get((0.0 - direction).tobytes(), (math.inf, ""))
+        if math.isclose(limit, -opposite, rel_tol=10.0**-DIGITS):
+            both = f" {name}" if row.name == name else f"s {name} and {row.name} together"
+            raise InputError(f"the constraint{both} cannot be used: {REFUSED['==']}")
+        key = direction.tobytes()
+        tightest[key] = min(tightest.get(key, (math.inf, "")), (limit, row.name))
 
 
 def _name(function: Any) -> str:

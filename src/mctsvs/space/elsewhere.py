@@ -5,6 +5,7 @@ Neither library is imported: a space of theirs cannot be there without it, and i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -67,6 +68,12 @@ def _variable(parameter: Any, when: dict[str, Any]) -> Variable:
         choices = list(parameter.choices)
         if len(choices) == 1:
             return Fixed(choices[0], when=when)
+        weights = getattr(parameter, "weights", None)
+        if weights is not None and len(set(weights)) > 1:
+            warnings.warn(
+                f"variable {name!r}: the weights {tuple(weights)} of its categories are left out, all count the same",
+                stacklevel=5,
+            )
         is_boolean = set(choices) == {False, True} and all(isinstance(choice, bool) for choice in choices)
         return Boolean(**more) if is_boolean else Categorical(choices, **more)
     raise InputError(f"variable {name!r}: a {kind} is not supported: it must be uniform, with a low and a high bound")

@@ -247,13 +247,13 @@ def _details(row: Mapping[Any, Any], extra: Mapping[str, str]) -> Details:
     for column, name in extra.items():
         cell = row[column]
         if name.startswith("constraint_"):
-            constraints[name.removeprefix("constraint_")] = _table_value(cell)
+            constraints[name.removeprefix("constraint_")] = _number(cell)
         elif name == "noise":
-            noise = _table_value(cell)
+            noise = _number(cell)
         elif isinstance(cell, str) and cell:
             attrs[name.removeprefix("attr_")] = _from_json(cell)
-    known = any(not math.isnan(c) for c in constraints.values())
-    return Details.of(constraints if known else None, None if noise is None or math.isnan(noise) else noise, attrs)
+    known = any(c is not None for c in constraints.values())
+    return Details.of(constraints if known else None, noise, attrs)
 
 
 def _from_json(cell: str) -> Any:
@@ -263,11 +263,18 @@ def _from_json(cell: str) -> Any:
         return cell
 
 
-def _table_value(value: Any) -> float:
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):  # `as_value` says what is wrong
-            value = float(value) if value.strip() else None
-    return as_value(value) + 0.0
+def _number(cell: Any) -> Any:
+    """A cell with the text of a number as that number, None for an empty one; its reader says what is wrong."""
+    if _is_empty(cell):
+        return None
+    if isinstance(cell, str):
+        with contextlib.suppress(ValueError):
+            return float(cell) if cell.strip() else None
+    return cell
+
+
+def _table_value(cell: Any) -> float:
+    return as_value(_number(cell)) + 0.0
 
 
 def _parsed(value: Any, space: Space, v: int) -> Any:
