@@ -89,7 +89,7 @@ def result_of(opt: Optimizer, ending: Ending) -> Result:
     parts += [ending.message] * bool(ending.message)
     best = opt.best if opt.has_best else None
     if best is not None and not best.feasible:
-        parts.append(f"none of them feasible: x violates {_violated(best)}, the least in total")
+        parts.append(f"none of them feasible: x violates {violated(best)}, the least in total")
     importance = opt.importance() if best is not None else {}
     where, value, number, recommend = None, math.nan, -1, None
     if best is not None:
@@ -104,6 +104,7 @@ def result_of(opt: Optimizer, ending: Ending) -> Result:
     )
 
 
-def _violated(trial: Trial) -> str:
+def violated(trial: Trial) -> str:
+    """The constraints that do not hold there, and by how much; what is not known may not hold."""
     found = {name: c for name, c in (trial.constraints or {}).items() if not c <= 0.0}
-    return listed([f"{name} by {c:.3g}" for name, c in found.items()])
+    return listed([f"{name} (not known)" if math.isnan(c) else f"{name} by {c:.3g}" for name, c in found.items()])

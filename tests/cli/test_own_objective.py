@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,14 +103,56 @@ def test_measured_constraints_of_a_function_and_of_a_program(folder: Path) -> No
         result = mctsvs_run(folder, *what, *(shared[:4] if "--study" in what else shared))
         assert result.returncode == 0, result.stderr
         found.append(next(line for line in result.stdout.splitlines() if line.startswith("best value")).split()[2])
+        assert re.search(r"^constraints +g=\S+  h=\S+   \(all hold: at most 0\)$", result.stdout, re.MULTILINE)
     assert found[0] == found[1] == found[2].rstrip(",")
     assert 4.5 <= float(found[0]) < 5.5
     refused = mctsvs_run(folder, "limits.py:f", "--space", "space.toml", "--constraint", "g")
     assert "--constraint goes with --command" in refused.stderr
     (folder / "never.py").write_text("def f(p):\n    return p['a'], {'g': 1.0 + p['a']}\n")
-    never = mctsvs_run(folder, "never.py:f", "--space", "space.toml", "--budget", "5")
-    assert never.returncode == 1
-    assert "none: no evaluation was feasible" in never.stdout
+    said = []
+    for kept in ([], ["--study", "never.db"]):
+        never = mctsvs_run(folder, "never.py:f", "--space", "space.toml", "--budget", "5", *kept)
+        assert never.returncode == 1
+        lines = [line for line in never.stdout.splitlines() if line.startswith(("best value", "constraints"))]
+        assert "none: no evaluation was feasible; " in lines[0]
+        said.append((lines, never.stderr))
+    assert said[0] == said[1]
+    assert re.search(r"none of the 5 evaluations was feasible: trial \d violates g by 1\.\d+", said[0][1])
+
+
+@pytest.mark.parametrize("kept", [[], ["--study", "s.db"]], ids=["alone", "study"])
+def test_a_constraint_that_is_never_printed_is_said(folder: Path, kept: list[str]) -> None:
+    (folder / "prints.py").write_text("print('stress = -1.0, mass: -2.5'); print('value', 3)")
+    command = ["--command", f"{sys.executable} prints.py {{a}} {{b}} {{kind}}", "--constraint", "strss"]
+    result = mctsvs_run(folder, *command, "--constraint", "mass", "--space", "space.toml", "--budget", "3", *kept)
+    assert result.returncode == 1
+    assert "after 'strss', a constraint: did you mean 'stress'? there was one after stress, mass and value" in (
+        result.stderr
+    )
+    assert "'mass'" not in result.stderr
+
+
+def test_a_noisy_objective_gets_a_recommended_point(folder: Path) -> None:
+    (folder / "noisy.py").write_text(
+        "import numpy as np\nrng = np.random.default_rng(0)\n"
+        "def f(p):\n    return p['a'] + 0.3 * rng.standard_normal()\n"
+    )
+    run = ["noisy.py:f", "--space", "space.toml", "--budget", "12", "--noise", "0.3"]
+    shown = mctsvs_run(folder, *run, "--json", "r.json")
+    pattern = r"^recommended +(\S+) ± \S+ expected, trial (\d+); the best value is a lucky one\nits point +a=\S+  b="
+    found = re.search(pattern, shown.stdout, re.MULTILINE)
+    assert found, shown
+    record = json.loads((folder / "r.json").read_text())
+    assert record["recommended"]["trial"] == int(found[2])
+    assert record["recommended"]["mean"] == pytest.approx(float(found[1]), rel=1e-4)
+    assert record["recommended"]["mean"] > record["best"]
+    assert mctsvs_run(folder, *run, "--study", "s.db").returncode == 0
+    again = subprocess.run(
+        [sys.executable, "-m", "mctsvs", "show", "s.db"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert re.search(pattern, again.stdout, re.MULTILINE), again
+    exact = mctsvs_run(folder, *run[:-1], "0")
+    assert "recommended" not in exact.stdout, exact
 
 
 def test_a_group_is_a_vector_and_direction_can_be_given(folder: Path) -> None:
@@ -217,7 +260,8 @@ def runs(pid: int) -> bool:
         (["mine.py", "--space", "space.toml"], "names no function"),
         (["mine.py:g", "--space", "space.toml"], "has no function 'g'"),
         (["mine.py:f", "--space", "space.toml", "--timeout", "3"], "--timeout goes with --command or --study"),
-        (["mine.py:f", "--space", "space.toml", "--noise", "1"], "--noise does not go with"),
+        (["mine.py:f", "--space", "space.toml", "--shift"], "--shift does not go with"),
+        (["mine.py:f", "--space", "space.toml", "--noise", "-1"], "noise=-1.0 cannot be used"),
         (["mine.py:f", "--command", "echo {a}", "--space", "space.toml"], "not both"),
         (["Hartmann6_30", "--space", "space.toml"], "--space does not go with the problem 'Hartmann6_30'"),
         (["--command", "echo {a} {b}", "--space", "space.toml"], "never uses 'kind'"),

@@ -252,3 +252,15 @@ def test_constraints_are_passed_on(method: str) -> None:
     history = follower.engine.history  # type: ignore[attr-defined]
     told = np.array([t.user_attrs["c"] for t in study.trials[: len(history)]])
     assert np.array_equal(history.constraints, told)
+
+
+@pytest.mark.parametrize(("noise", "seen"), [(0.5, True), (0.0, False)])
+def test_noise_that_is_known_is_passed_on(noise: float, seen: bool) -> None:
+    for constraints in (None, lambda trial: [-1.0]):
+        sampler = MCTSVSSampler(seed=0, noise=noise, constraints_func=constraints)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+        assert sampler._follower is not None
+        assert sampler._follower.engine.noise_seen is seen  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="noise=-1 cannot be used"):
+        MCTSVSSampler(noise=-1)

@@ -65,12 +65,12 @@ def whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def add_variation(command: Any, problem_seed: int | None, default: str) -> None:
-    """How a problem is varied; `default` says what its seed is if none is given."""
+def add_variation(command: Any, problem_seed: int | None, default: str, noise: str = "") -> None:
+    """How a problem is varied; `default` says what its seed is if none is given, `noise` what else noise may mean."""
     command = command.add_argument_group("varying a problem that is given by name")
     command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
     command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
-    command.add_argument("--noise", type=float, default=0.0, metavar="SD", help="add noise of this standard deviation")
+    command.add_argument("--noise", type=float, metavar="SD", help=f"add noise of this standard deviation{noise}")
     command.add_argument(
         "--problem-seed",
         type=whole,

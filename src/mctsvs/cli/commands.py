@@ -21,6 +21,7 @@ from mctsvs.common import InputError, check_count
 from mctsvs.in_one_call import begin_at
 from mctsvs.lab.cases import literal
 from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
+from mctsvs.optimizer import Optimizer
 from mctsvs.problems import data
 from mctsvs.study.text import printable
 
@@ -101,7 +102,8 @@ def _add_run(commands: Any) -> None:
     add_data(command)
     command.add_argument("--quiet", action="store_true", help="no display of how far the run is")
     add_limits(command, failures=30)
-    add_variation(command, problem_seed=0, default="%(default)s")
+    known = "; of an objective of your own: the noise that its values have, 0 for exact ones"
+    add_variation(command, problem_seed=0, default="%(default)s", noise=known)
     study.add_run_arguments(command)
     command.set_defaults(command=run_problem)
 
@@ -117,6 +119,12 @@ def options(pairs: list[str]) -> dict[str, Any]:
     return chosen
 
 
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The method's options, and the noise of an objective of the user's own."""
+    known = {"noise": arguments.noise} if own.is_own(arguments) and arguments.noise is not None else {}
+    return {**options(arguments.set), **known}
+
+
 def run_problem(arguments: argparse.Namespace) -> int:
     """`mctsvs run`."""
     if arguments.data is not None:
@@ -124,7 +132,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
     variation = {
         "shuffle": arguments.shuffle,
         "shift": arguments.shift,
-        "noise": arguments.noise,
+        "noise": 0.0 if own.is_own(arguments) else arguments.noise or 0.0,
         "seed": arguments.problem_seed,
     }
     problem = own.objective(arguments, variation)
@@ -136,15 +144,17 @@ def run_problem(arguments: argparse.Namespace) -> int:
     if arguments.study is not None:
         if arguments.json is not None:
             raise InputError("--json does not go with --study: the study holds everything, see mctsvs export")
-        chosen = paper_options(arguments.method, problem, options(arguments.set), arguments.paper)
+        chosen = paper_options(arguments.method, problem, _chosen(arguments), arguments.paper)
         return study.run(arguments, problem, chosen, variation)
     if arguments.json is not None:
         _check_file(arguments.json)
-    record, ended = _run(arguments, problem, variation)
-    summarise(problem, record)
+    record, ended, opt = _run(arguments, problem, variation)
+    summarise(problem, record, opt)
     if arguments.json is not None:
         record.save(arguments.json)
-    return _report(record, ended)
+    for sentence in own.never_printed(problem, opt.trials):
+        print(f"mctsvs: {printable(sentence)}", file=sys.stderr)
+    return _report(record, ended, opt)
 
 
 def _check_paper(method: str, problem: problems.Problem) -> None:
@@ -165,9 +175,15 @@ def _check_file(path: Path) -> None:
 
 def _run(
     arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]
-) -> tuple[Record, Ended | None]:
-    """The whole run, or what there is of it after Ctrl-C or where it ended early, and why it did."""
-    limits = limits_of(arguments)
+) -> tuple[Record, Ended | None, Optimizer]:
+    """The whole run, or what there is of it after Ctrl-C or where it ended early, why it did, and its optimizer."""
+    limits, ended = limits_of(arguments), None
+    used: list[Optimizer] = []
+
+    def begin(opt: Optimizer) -> None:
+        used.append(opt)
+        begin_at(opt, arguments.x0)
+
     label = f"{arguments.method} on {problem.name:.40}"
     try:
         with follower(label, quiet=arguments.quiet) as shown, study.polite_end():
@@ -176,21 +192,21 @@ def _run(
                 arguments.method,
                 budget=arguments.budget,
                 seed=arguments.seed,
-                options=options(arguments.set),
+                options=_chosen(arguments),
                 variation=variation,
                 faithful=arguments.paper,
                 follower=shown,
                 limits=limits,
-                begin=lambda opt: begin_at(opt, arguments.x0),
+                begin=begin,
             )
     except Interrupted as stopped:
-        return stopped.record, None
+        record = stopped.record
     except Ended as early:
-        return early.record, early
-    return record, None
+        record, ended = early.record, early
+    return record, ended, used[0]
 
 
-def _report(record: Record, ended: Ended | None) -> int:
+def _report(record: Record, ended: Ended | None, opt: Optimizer) -> int:
     """Say what went wrong, if anything did; the exit code."""
     budget = record.setting.budget
     if record.interrupted:
@@ -200,7 +216,9 @@ def _report(record: Record, ended: Ended | None) -> int:
     if ended is not None:
         print(f"mctsvs: {printable(str(ended))}", file=sys.stderr)
         return 1 if nothing else 2 * ended.failing
-    if nothing:
+    if nothing and opt.has_best:
+        print(f"mctsvs: {printable(summary.infeasible(budget, opt.best))}", file=sys.stderr)
+    elif nothing:
         first = f"; the first said: {record.failures[0]['message']}" if record.failures else ""
         what = "failed" if len(record.failures) == budget else "failed or violated a constraint"
         print(printable(f"mctsvs: all {budget} evaluations {what}{first}"), file=sys.stderr)
@@ -209,28 +227,32 @@ def _report(record: Record, ended: Ended | None) -> int:
 
 def _none(record: Record) -> str:
     failed = len(record.failures) == len(record.trace)
-    return "none: all evaluations failed" if failed else "none: no evaluation was feasible"
+    return "none: all evaluations failed" if failed else summary.INFEASIBLE
 
 
-def summarise(problem: problems.Problem, record: Record) -> None:
+def summarise(problem: problems.Problem, record: Record, opt: Optimizer) -> None:
     """The result of a run, in a few lines."""
     done, seconds = len(record.trace), record.clock.wall
     failed = f", {len(record.failures)} of them failed" if record.failures else ""
-    best = f"{record.best:.6g}{summary.optimum(problem)}"
+    best = summary.best(opt.best, problem, numbered=False) if opt.has_best else [("best value", _none(record))]
     rows = [
         ("problem", f"{problem.name}, {problem.dimension} variables, {problem.direction}"),
         ("method", f"{record.setting.method}, seed {record.setting.seed}"),
-        ("best value", _none(record) if math.isnan(record.best) else best),
+        *best,
         ("evaluations", f"{done}{failed}"),
         ("thinking", f"{seconds:.1f} s, {1e3 * seconds / max(done, 1):.1f} ms each"),
     ]
-    if record.failures and not math.isnan(record.best):
+    if record.failures and opt.has_best:
         rows.append(("last failure", record.failures[-1]["message"]))
     if record.recall is not None:
         rows.append(("recall", f"{record.recall:.3f}, mean share of the variables that matter among those selected"))
     rest = "  and {} more (--json FILE has all)"
-    importance = {} if math.isnan(record.best) else record.importance
-    summary.show(rows + summary.variables(problem, importance, record.best_params, rest))
+    importance = record.importance if opt.has_best else {}
+    rows += summary.variables(problem, importance, record.best_params, rest)
+    if chosen := record.recommended:
+        place = (chosen["mean"], chosen["sd"], chosen["trial"])
+        rows += summary.recommended(*place, importance=importance, params=chosen["params"], rest=rest)
+    summary.show(rows)
 
 
 def list_problems(arguments: argparse.Namespace) -> int:

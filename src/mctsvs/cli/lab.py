@@ -192,7 +192,7 @@ def compare(arguments: argparse.Namespace) -> int:
     """`mctsvs compare`."""
     data.set_directory(arguments.data)
     wanted_cases = chosen_cases(arguments.methods, arguments.set, arguments.paper)
-    variation = {"shuffle": arguments.shuffle, "shift": arguments.shift, "noise": arguments.noise}
+    variation = {"shuffle": arguments.shuffle, "shift": arguments.shift, "noise": arguments.noise or 0.0}
     wanted_seeds = seeds(arguments.seeds)
     check_count("budget", arguments.budget)
     own = {name: value for name in ("space", "direction") if (value := getattr(arguments, name)) is not None}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mctsvs import plugins, problems
-from mctsvs.common import InputError, listed
+from mctsvs.common import InputError, closest, listed
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.problems.command import Command
 from mctsvs.problems.own import find_function, function_problem, own_problem
@@ -16,6 +18,7 @@ from mctsvs.problems.space_file import SpaceFile, read_space
 from mctsvs.space import Space
 from mctsvs.study import Study, StudyError
 from mctsvs.study.run_note import NAME, groups_of
+from mctsvs.trial import Trial
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -56,6 +59,11 @@ def add_first(command: argparse.ArgumentParser) -> None:
     )
 
 
+def is_own(arguments: argparse.Namespace) -> bool:
+    """Whether the objective is a function or program of the user's."""
+    return arguments.problem is None or plugins.is_spec(arguments.problem)
+
+
 def objective(
     arguments: argparse.Namespace, variation: dict[str, Any], kept: SpaceFile | None = None
 ) -> problems.Problem:
@@ -77,11 +85,11 @@ def _objective(arguments: argparse.Namespace, variation: dict[str, Any], kept: S
         raise InputError(f"give either {target!r} or --command, not both")
     if target is not None and arguments.constraint:
         raise InputError("--constraint goes with --command: a function returns (value, {'stress': 0.3})")
-    own = target is None or plugins.is_spec(target)
+    own = is_own(arguments)
     for name in ("space", "direction"):
         if not own and getattr(arguments, name) is not None:
             raise InputError(f"--{name} does not go with the problem {target!r}: it is for an objective of your own")
-    for name in ("shuffle", "shift", "noise"):
+    for name in ("shuffle", "shift"):
         if own and variation[name]:
             raise InputError(f"--{name} does not go with an objective of your own: it is for problems by name")
     if target is None:
@@ -128,3 +136,19 @@ def with_constraints(problem: problems.Problem, study: Study) -> problems.Proble
         if name not in known:
             raise StudyError(f"the study {str(study.path)!r} has no constraint {name!r}: it has {listed(known)}")
     return replace(problem, function=replace(program, constraints=known))
+
+
+def never_printed(problem: problems.Problem, trials: Iterable[Trial]) -> list[str]:
+    """A sentence for each constraint that a program was to print and has not printed once."""
+    program, told = problem.function, [trial for trial in trials if trial.constraints]
+    if not isinstance(program, Command) or not told:
+        return []
+    known = {name for trial in told for name, value in (trial.constraints or {}).items() if not math.isnan(value)}
+    said = []
+    for name in program.constraints:
+        if name not in known:
+            meant = closest(name, program.printed)
+            hint = "" if meant is None or meant == name else f"did you mean {meant!r}? "
+            there = f": {hint}there was one after {listed(list(program.printed))}" if program.printed else ""
+            said.append(f"the program never printed a finite number after {name!r}, a constraint{there}")
+    return said

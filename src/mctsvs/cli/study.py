@@ -261,9 +261,11 @@ def _go(
         )  # no result, but nothing wrong with the input: as without a study
         return 1
     summarise(study, problem)
-    if study.evaluated < arguments.budget:
-        print(f"mctsvs: {study.message}", file=sys.stderr)
-    return 0
+    said = [] if study.best.feasible else [summary.infeasible(study.evaluated, study.best)]
+    said += [study.message] if study.evaluated < arguments.budget else []
+    for sentence in [*own.never_printed(problem, study.trials), *said]:
+        print(f"mctsvs: {printable(sentence)}", file=sys.stderr)
+    return int(not study.best.feasible)
 
 
 @contextmanager
@@ -307,26 +309,20 @@ def summarise(study: Study, problem: problems.Problem | None) -> dict[str, float
     imported = sum(t.source == "imported" for t in trials)
     counts += [f"{imported} imported"] if imported else []
     counts += [f"{len(study.pending)} waiting"] if study.pending else []
-    best = "none yet"
-    if study.has_best:
-        best = f"{study.best.value:.6g}, trial {study.best.number}{summary.optimum(problem)}"
-        best += "" if study.best.feasible else "   (not feasible: the least violation so far)"
     rows = [
         ("study", str(study.path)),
         ("problem", f"{problem.name + ', ' if problem else ''}{len(study.space)} variables, {study.direction}"),
         ("method", f"{study.method}, seed {study.seed}"),
-        ("best value", best),
+        *(summary.best(study.best, problem) if study.has_best else [("best value", "none yet")]),
         ("evaluations", ", ".join(counts)),
     ]
-    if study.has_best and study.best.constraints:
-        measured = "  ".join(f"{name}={value:.6g}" for name, value in study.best.constraints.items())
-        rows.append(("constraints", f"{measured}   ({'all hold' if study.best.feasible else 'violated'}: at most 0)"))
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
     importance: dict[str, float] = {}
     if study.has_best and len(trials) - len(study.pending) > 2:
         importance = _importance(study)
         rows += summary.variables(problem, importance, study.best.params, rest="")
+        rows += _recommended(study, importance)
     summary.show(rows)
     return importance
 
@@ -337,6 +333,19 @@ def _importance(study: Study) -> dict[str, float]:
         return study.importance()
     except StudyError:
         return {}
+
+
+def _recommended(study: Study, importance: Mapping[str, float]) -> summary.Rows:
+    """Where values are known to be noisy."""
+    try:
+        if not (study.optimizer.noisy and study.best.feasible):
+            return []
+        chosen = study.recommend()
+    except StudyError:
+        return []
+    return summary.recommended(
+        chosen.mean, chosen.sd, chosen.trial.number, importance=importance, params=chosen.params, rest=""
+    )
 
 
 def _look_in(directory: str | None) -> None:

@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mctsvs.problems import Problem
+from mctsvs.result import violated
 from mctsvs.study.text import printable
+from mctsvs.trial import Trial
 
 INDENT = 16  # of the texts
 SHOWN = 12  # variables listed
+INFEASIBLE = "none: no evaluation was feasible"
 FOUND = 0.5  # a larger score: the variable probably matters
 Rows = list[tuple[str, str]]
 
@@ -30,25 +33,59 @@ def optimum(problem: Problem | None) -> str:
     return "" if problem is None or problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
 
 
+def best(trial: Trial, problem: Problem | None, *, numbered: bool = True) -> Rows:
+    """Value and measured constraints of the best trial; where none is feasible, of the one that violates them least."""
+    number = f", trial {trial.number}" if numbered else ""
+    value = f"{trial.value:.6g}{number}{optimum(problem)}"
+    least = f"{INFEASIBLE}; {trial.value:.6g} at the least violation, trial {trial.number}"
+    rows: Rows = [("best value", value if trial.feasible else least)]
+    if trial.constraints:
+        measured = "  ".join(f"{name}={value:.6g}" for name, value in trial.constraints.items())
+        rows.append(("constraints", f"{measured}   ({'all hold' if trial.feasible else 'violated'}: at most 0)"))
+    return rows
+
+
+def infeasible(evaluations: int, trial: Trial) -> str:
+    """Where that is the best trial."""
+    return (
+        f"none of the {evaluations} evaluations was feasible: trial {trial.number} violates {violated(trial)}, the "
+        f"least in total"
+    )
+
+
 def variables(problem: Problem | None, importance: Mapping[str, float], params: Mapping[str, Any], rest: str) -> Rows:
     """The variables that were found to matter, and their values at the best point, or all of them if they are few.
 
     `rest` says where the others are; {} in it is their number.
     """
-    found = [name for name, score in importance.items() if score > FOUND]
+    found = _found(importance)
     truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
     marked = [f"{name}*" if name in truth else name for name in found[:SHOWN]]
     marked += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     marked += ["  (* truly matters)"] if truth.intersection(found) else []
     rows: Rows = [("variables found", " ".join(marked) or "none yet")] if importance else []
-    if params:
-        names: Sequence[str] = list(params)
-        there = [name for name in found if name in params]
-        shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
-        values = "  ".join(f"{name}={as_short_text(params[name])}" for name in shown)
-        more = len(names) - len(shown)
-        rows.append(("best point", values + (rest.format(more) if more else "")))
-    return rows
+    return rows + ([("best point", _point(importance, params, rest))] if params else [])
+
+
+def recommended(
+    mean: float, sd: float, number: int, *, importance: Mapping[str, float], params: Mapping[str, Any], rest: str
+) -> Rows:
+    """The trial to take where values are noisy, with mean and standard deviation: the best value is a lucky one."""
+    rows: Rows = [("recommended", f"{mean:.6g} ± {sd:.2g} expected, trial {number}; the best value is a lucky one")]
+    return rows + ([("its point", _point(importance, params, rest))] if params else [])
+
+
+def _found(importance: Mapping[str, float]) -> list[str]:
+    return [name for name, score in importance.items() if score > FOUND]
+
+
+def _point(importance: Mapping[str, float], params: Mapping[str, Any], rest: str) -> str:
+    names: Sequence[str] = list(params)
+    there = [name for name in _found(importance) if name in params]
+    shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
+    values = "  ".join(f"{name}={as_short_text(params[name])}" for name in shown)
+    more = len(names) - len(shown)
+    return values + (rest.format(more) if more else "")
 
 
 def as_short_text(value: Any) -> str:

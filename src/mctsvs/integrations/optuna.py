@@ -29,6 +29,7 @@ from mctsvs.engine import Engine, Observation, Pending, Proposal
 from mctsvs.history import ELSEWHERE
 from mctsvs.merit import Merit
 from mctsvs.space import Region, Space
+from mctsvs.trial import as_noise
 
 try:
     import optuna
@@ -51,9 +52,14 @@ class _Follower:
     """An engine that follows one study over one space of parameters."""
 
     def __init__(
-        self, study_id: int, search_space: dict[str, BaseDistribution], engine: Engine, points: KnownPoints
+        self,
+        study_id: int,
+        search_space: dict[str, BaseDistribution],
+        engine: Engine,
+        points: KnownPoints,
+        noise: float | None = None,
     ) -> None:
-        self.study_id, self.search_space = study_id, search_space
+        self.study_id, self.search_space, self.noise = study_id, search_space, noise
         self.engine, self.points, self.space = engine, points, points.space
         self.alone = True  # no trial has had parameters beside these
         self.warned = False
@@ -88,10 +94,10 @@ class _Follower:
         if row is not None and self.merit is None and len(row):
             self.merit = Merit(len(row))
         if self.merit is None:
-            return Observation(unit, y, self.moved(trial), ticket)
+            return Observation(unit, y, self.moved(trial), ticket, noise=self.noise)
         row = self.merit.unknown if row is None or len(row) != len(self.merit.unknown) else row
         merit = self.merit.add(y, row)
-        return Observation(unit, merit, self.moved(trial), ticket, y, row)
+        return Observation(unit, merit, self.moved(trial), ticket, y, row, self.noise)
 
     def pending(self, trials: Sequence[FrozenTrial]) -> Pending:
         """Those of the trials that have all of their parameters."""
@@ -143,6 +149,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
 
     method               a name from `mctsvs methods`; further keyword arguments are that method's options
     seed                 a whole number; None draws one. Workers on one storage need different ones, or None.
+    noise                standard deviation of the values' noise, 0 for exact ones; None: not known
     independent_sampler  for parameters that not all trials have; default: Optuna's TPE
     constraints_func     as Optuna's samplers take it: of a finished trial, the measured constraints, at most 0 where
                          they hold. They are kept in the trial, so that every worker on the storage knows them
@@ -153,12 +160,13 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         *,
         method: str = methods.DEFAULT,
         seed: int | None = None,
+        noise: float | None = None,
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         **options: Any,
     ) -> None:
         methods.make(method, np.array([0, 1]), np.random.default_rng(0), **options)  # says what is wrong with them
-        self._method, self._options = method, dict(options)
+        self._method, self._options, self._noise = method, dict(options), as_noise(noise)
         self._rng = np.random.default_rng(check_seed(seed))
         independent_seed = int(self._rng.integers(2**32))
         self._independent = independent_sampler or optuna.samplers.TPESampler(seed=independent_seed)
@@ -225,7 +233,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
             space, seed = Space.of(search_space), int(self._rng.integers(2**63))
             engine = methods.make(self._method, space.offsets, np.random.default_rng(seed), **self._options)
             points = KnownPoints(Region(space), seed)
-            follower = self._follower = _Follower(study._study_id, dict(search_space), engine, points)
+            follower = self._follower = _Follower(study._study_id, dict(search_space), engine, points, self._noise)
         return follower
 
     def sample_independent(

@@ -60,6 +60,8 @@ class Record:
     best: float = math.nan  # NaN, null in the file: all evaluations failed
     best_x: list[float] = field(default_factory=list)
     best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
+    constraints: dict[str, float] = field(default_factory=dict)  # measured there, or where they are violated least
+    recommended: dict[str, Any] = field(default_factory=dict)  # where values are noisy: trial, mean, sd, x and params
     importance: dict[str, float] = field(default_factory=dict)  # of every variable, most important first
     # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
     iterations: list[dict[str, Any]] = field(default_factory=list)
@@ -181,7 +183,7 @@ def run(
     ended = None
     if begin is not None:
         begin(opt)
-        if opt.has_best:
+        if opt.has_best and opt.best.feasible:
             record.best, record.best_x = float(opt.best.value or 0.0), opt.best.x.tolist()
     if follower is not None:
         follower.begin(opt, budget)
@@ -191,13 +193,25 @@ def run(
         follow(problem, opt, record, progress, watch)
     except Ended as early:
         ended = early
-    if opt.has_best and opt.space.named:
-        record.best_params = opt.best.params
+    if opt.has_best:
+        record.best_params = opt.best.params if opt.space.named else {}
+        record.constraints = dict(opt.best.constraints or {})
     if importance:
         record.importance = opt.importance()
+        record.recommended = _recommended(opt)
     if ended is not None:
         raise ended
     return record.whole()
+
+
+def _recommended(opt: Optimizer) -> dict[str, Any]:
+    """The point of best expected value, where values are known to be noisy."""
+    if not (opt.noisy and opt.has_best and opt.best.feasible):
+        return {}
+    chosen = opt.recommend()
+    params = chosen.params if opt.space.named else {}
+    found = {"mean": chosen.mean, "sd": chosen.sd, "x": chosen.x.tolist(), "params": params}
+    return {"trial": chosen.trial.number, **found}
 
 
 def _told(follower: Follower, opt: Optimizer) -> Progress:

@@ -27,7 +27,7 @@ import string
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mctsvs.common import Array, InputError
@@ -37,6 +37,8 @@ from mctsvs.problems.space_file import SpaceFile
 NUMBER = re.compile(
     r"(?<![\w.+-])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
 )
+NAMED = re.compile(rf"(?<![\w.-])([^\W\d][\w.-]*)[ \t]*[:=]?[ \t]*{NUMBER.pattern}", re.IGNORECASE)
+MOST_NAMES = 100  # that are kept
 LONGEST = 200  # characters of a program's own message that are kept
 TAIL = 1 << 20  # bytes of a program's output that are kept: its end
 OPTION = re.compile(r"-[^={}]+")
@@ -54,6 +56,8 @@ class Command:
     file: SpaceFile
     timeout: float | None = None
     constraints: tuple[str, ...] = ()  # names
+    printed: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
+    """Names before numbers in outputs that this process has read and that had not all constraints."""
 
     @classmethod
     def parse(
@@ -154,6 +158,8 @@ class Command:
         if not self.constraints:
             return last_number(output)
         found, rest = named_numbers(output, self.constraints)
+        if any(math.isnan(value) for value in found.values()) and len(self.printed) < MOST_NAMES:
+            self.printed.update(dict.fromkeys(NAMED.findall(output)))
         try:
             return last_number(rest), found
         except EvaluationFailed:
