@@ -1,7 +1,7 @@
 """No point twice: a proposal that is known already is moved to a point nearby that is not.
 
 Whole numbers, steps and categories make a space of few points, and a model's optimum falls on the same one again and
-again. Where all points are known, there is nothing left to ask for.
+again. Where all points are known, there is nothing left to ask for, unless values are noisy: see `mctsvs.again`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ MOST_TRIES = 4096  # of random points, where they cannot be counted
 REACHES = (1, 2, 4, 8)  # variables changed at once, and steps of their grid
 MOST_COUNTED = 1e6  # points of a space that are counted to find those left
 STEP = 0.02  # of a continuous variable, in widths of its range
+OVER = "all points of the space that satisfy the constraints have been asked for"
 
 
 class SpaceExhausted(InputError):
@@ -32,13 +33,14 @@ class KnownPoints:
     def __init__(self, region: Region, seed: int) -> None:
         self.region, self.space, self.seed = region, region.space, seed
         self._seen: set[int] = set()
+        self._over = False  # no point that satisfies the constraints is left
         self._rest: list[Array] | None = None  # of a space nearly exhausted: points not known when last looked at
 
     def add(self, unit: Array) -> None:
-        self._seen.add(self._key(unit))
+        self._seen.add(self.key(unit))
 
     def __contains__(self, unit: Array) -> bool:
-        return self._key(unit) in self._seen
+        return self.key(unit) in self._seen
 
     @property
     def left(self) -> float:
@@ -47,6 +49,8 @@ class KnownPoints:
 
     def room(self, wanted: int) -> int:
         """How many of the points wanted there are, at least one."""
+        if self._over:
+            raise SpaceExhausted(OVER)
         if self.left <= 0:
             raise SpaceExhausted(
                 f"all {self.space.size:.0f} points of the space have been asked for: there is nothing left to try"
@@ -109,8 +113,9 @@ class KnownPoints:
         self._rest = [point for point in self._rest if point not in self]
         if self._rest:
             return self._rest[int(rng.integers(len(self._rest)))]
-        raise SpaceExhausted("all points of the space that satisfy the constraints have been asked for")
+        self._over = True
+        raise SpaceExhausted(OVER)
 
-    def _key(self, unit: Array) -> int:
+    def key(self, unit: Array) -> int:
         """Points put onto the border of a constraint twice differ in their last bits."""
         return hash((unit.round(DIGITS) if self.region.constrained else unit + 0.0).tobytes())

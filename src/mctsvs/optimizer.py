@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs import methods
+from mctsvs.again import again
 from mctsvs.common import Array, Indices, InputError, State, check_choice, check_count, check_seed
 from mctsvs.distinct import KnownPoints, SpaceExhausted
 from mctsvs.engine import Engine, HistoryEngine, Observation, Pending, Proposal
@@ -92,7 +93,8 @@ class Optimizer:
         """The next n points to evaluate; always a list. Points asked for and not yet told are taken into account.
 
         No point is asked for twice. Of a space that has fewer than n points left, these; of one that has none,
-        `SpaceExhausted` is raised.
+        `SpaceExhausted` is raised, or where values are known to be noisy, points are evaluated again, the least often
+        evaluated first.
         """
         n = check_count("n", n)
         with self._lock, one_blas_thread():
@@ -103,21 +105,38 @@ class Optimizer:
             if len(asked) < n and self._start is not None and self._start not in self._known:
                 asked.append(self._new(self._start.copy(), self._everything, source="default"))
             if len(asked) < n:
-                wanted = self._known.room(n - len(asked)) if not asked else int(min(n - len(asked), self._known.left))
-                pending = Pending.of(self.pending, self.space.n_coordinates)
-                for p in self._engine.propose(wanted, pending) if wanted else ():
-                    place = {"iteration": p.iteration, "ticket": p.ticket, "purpose": p.purpose}
-                    try:
-                        unit = self._known.fresh(self._inside(p), p.variables, len(self.trials))
-                    except SpaceExhausted:  # how many points constraints leave is not known before
-                        if asked:
-                            break
+                try:
+                    asked += self._proposed(n - len(asked))
+                except SpaceExhausted:
+                    asked = asked or self._again(n)
+                    if not asked:
                         raise
-                    asked.append(self._new(unit, p.variables, **place))
             now, thinking = time.time(), (time.perf_counter() - before) / len(asked)
             for trial in asked:
                 trial.times.asked, trial.times.thinking = now, thinking
         return asked
+
+    def _proposed(self, n: int) -> list[Trial]:
+        """Points of the method's, none of them known; fewer than n where no more are left."""
+        asked: list[Trial] = []
+        wanted = self._known.room(n)
+        for p in self._engine.propose(wanted, Pending.of(self.pending, self.space.n_coordinates)):
+            place = {"iteration": p.iteration, "ticket": p.ticket, "purpose": p.purpose}
+            try:
+                unit = self._known.fresh(self._inside(p), p.variables, len(self.trials))
+            except SpaceExhausted:  # how many points constraints leave is not known before
+                if asked:
+                    break
+                raise
+            asked.append(self._new(unit, p.variables, **place))
+        return asked
+
+    def _again(self, n: int) -> list[Trial]:
+        """Known points, where their values are noisy: a mean of several is worth more than one."""
+        if not self.noisy:
+            return []
+        units = again(self.trials, n, key=self._known.key, score=self._all.score)
+        return [self._new(unit, self._everything, source="repeated", purpose="measuring again") for unit in units]
 
     @cached_property
     def _start(self) -> Array | None:

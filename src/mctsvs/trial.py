@@ -99,7 +99,8 @@ class Trial:
     variables   positions of the variables the method moved to make this point
     value       None until told; NaN if the evaluation failed
     iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
-    source      "proposed" by the method, "enqueued" by the user, "imported" with its value, or the "default"
+    source      "proposed" by the method, "enqueued" by the user, "imported" with its value, the "default", or
+                "repeated" because no other point is left
     message     why the evaluation failed, where that is known
     ticket      number of the method's proposal; -1 for a point that is not the method's
     purpose     what the method wants to learn from it, in words; empty where the method does not say

@@ -95,7 +95,7 @@ def story(run: Run) -> Story:
 
 
 def _purpose(trial: Any) -> str:
-    if trial.source != "proposed":
+    if trial.source in ("enqueued", "imported", "default"):
         return "points of yours" if trial.source == "enqueued" else "imported"
     return str(trial.purpose or (FIRST if trial.iteration == 0 else "search"))
 

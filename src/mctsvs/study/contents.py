@@ -28,7 +28,7 @@ from mctsvs.study.journal import Journal
 from mctsvs.trial import NOTHING, Details, Times, Trial
 
 WITHOUT_POINT = Event._fields.index("variables")
-SOURCES = ("proposed", "enqueued", "default")
+SOURCES = ("proposed", "enqueued", "default", "repeated")
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
 
 
