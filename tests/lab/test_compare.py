@@ -1,4 +1,4 @@
-"""`mctsvs compare` when something is in the way: another command, Ctrl-C, a taken name, a missing library."""
+"""`mctsvs compare` when something is in the way: another command, Ctrl-C, a taken name, nothing that is feasible."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mctsvs.cli import main
+from mctsvs.lab import comparison
+from mctsvs.lab.cases import Case
+from mctsvs.lab.runs import Runs
 
 SMALL = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1", "--budget", "8", "--workers", "1"]
 
@@ -124,3 +128,54 @@ def test_one_damaged_run_costs_one_run(tmp_path: Path, capsys: pytest.CaptureFix
     (line,) = captured.err.splitlines()
     assert line == f"mctsvs: {str(path)!r} is damaged: it is now {path.name}.damaged, and the run is done again"
     assert "1 runs done now, 1 before" in captured.out
+
+
+def runs_ending_with(*final: float) -> Runs:
+    column = np.array(final)[:, None]
+    nothing = np.zeros_like(column)
+    return Runs(
+        seeds=tuple(range(len(final))),
+        best=column,
+        thinking=nothing,
+        elapsed=nothing,
+        recall=nothing[:, 0],
+        cpu=nothing[:, 0],
+        maximise=False,
+    )
+
+
+def test_more_feasible_runs_are_the_better_rank() -> None:
+    lucky, steady, never = Case("random"), Case("bo"), Case("turbo")
+    every = {
+        ("p", lucky): runs_ending_with(0.1, np.nan),
+        ("p", never): runs_ending_with(np.nan, np.nan),
+        ("p", steady): runs_ending_with(0.5, 0.7),
+    }
+    assert comparison.places(comparison.by_problem(every)["p"]) == {"bo": 1.0, "random": 2.0, "turbo": 3.0}
+    text = comparison.summary(every)
+    assert (
+        "Runs that found a feasible value, of which alone are the means: random 1 of 2, turbo 0 of 2, bo 2 of 2."
+        in text
+    )
+    assert "| random | 1 of 2 | 0.100 |" in text
+    assert "| bo | 2 | 0.600 ± 0.100 |" in text
+    bold = [line for line in comparison.latex_table(every).splitlines() if "mathbf" in line]
+    assert len(bold) == 1
+    assert "0.600" in bold[0]
+    everywhere = {(p, case): runs for p in ("p", "q", "r") for (_, case), runs in every.items()}
+    ranked = comparison.ranked(everywhere)
+    assert ranked is not None
+    assert list(ranked.ranks) == ["bo", "random", "turbo"]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_where_no_run_is_feasible_the_summary_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text("space = [(0, 1)] * 2\ndef f(x):\n    return x[0], {'g': 1.0 + x[0]}\n")
+    words = ["--methods", "random,mcts-vs-rs", "--seeds", "1,2", "--budget", "3", "--workers", "1", "--quiet"]
+    assert main(["compare", "own.py:f", *words, "-o", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "No run found a feasible value: the ranks say nothing." in printed
+    assert "| random | 0 of 2 | – | – |" in printed

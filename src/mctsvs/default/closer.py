@@ -1,6 +1,6 @@
 """Looking closer: steps near the best point, in a box that shrinks, by a model of the points in it alone.
 
-A function may be so rough that no model of the whole cube predicts anything, and then a step anywhere is a random point.
+A function may be so rough that no model of the whole cube predicts anything; a step anywhere is then a random point.
 Near enough to a point most such functions are smooth again; how near, the box finds out by shrinking (TuRBO's rule).
 """
 

@@ -22,7 +22,8 @@ SEED_COLUMNS = ("problem", "method", "seed", "evaluations", "best", "recall", "p
 MOST_POINTS = 60  # of a curve that is drawn and written
 LEGEND = f"""Mark: the reference, whose own is empty, is significantly better than the method of that row (+), worse (-)
 or neither (≈) by the Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}; Holm: the same with p-values
-corrected for the number of methods on the problem. Rank: 1 is the best mean.
+corrected for the number of methods on the problem. Rank: 1 is the best mean, of those with the most runs that found a
+feasible value.
 Recall: the share of the variables that matter among those that were moved. –: not known."""
 
 
@@ -97,7 +98,9 @@ def latex_table(every: Mapping[tuple[str, Case], Runs]) -> str:
     cells: dict[str, dict[str, stats.Summary]] = {}
     for (problem, case), runs in every.items():
         cells.setdefault(case.label, {})[problem] = runs.at(runs.budget)
-    return latex.of_comparison(cells, {problem: runs.maximise for (problem, _), runs in every.items()})
+    least = {problem: min(runs.missing for runs in own.values()) for problem, own in by_problem(every).items()}
+    leading = {(case.label, problem) for (problem, case), runs in every.items() if runs.missing == least[problem]}
+    return latex.of_comparison(cells, {problem: runs.maximise for (problem, _), runs in every.items()}, leading)
 
 
 def seeds(every: Mapping[tuple[str, Case], Runs]) -> list[tuple[object, ...]]:
@@ -113,8 +116,7 @@ def seeds(every: Mapping[tuple[str, Case], Runs]) -> list[tuple[object, ...]]:
 def ranked(every: Mapping[tuple[str, Case], Runs]) -> critical.Ranking | None:
     """Methods ranked over the problems; None where there are too few of either."""
     own = by_problem(every)
-    means = {p: {case.label: runs.at(runs.budget).mean for case, runs in rows.items()} for p, rows in own.items()}
-    return critical.ranking(means, {p: next(iter(rows.values())).maximise for p, rows in own.items()})
+    return critical.ranking({problem: places(rows) for problem, rows in own.items()}, dict.fromkeys(own, False))
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -141,7 +143,7 @@ def summary(every: Mapping[tuple[str, Case], Runs], reference: Case | None = Non
         for label, rank in places(own).items():
             placed.setdefault(label, []).append(rank)
         goal = "larger" if first.maximise else "smaller"
-        parts.append(f"## {problem}\n\nAfter {first.budget} evaluations; {goal} is better.\n\n")
+        parts.append(f"## {problem}\n\nAfter {first.budget} evaluations; {goal} is better.{_feasible(own)}\n\n")
         parts[-1] += table(own, first)
     if len(parts) > 1:
         order = sorted(placed.items(), key=lambda item: float(np.mean(item[1])))
@@ -158,9 +160,24 @@ def summary(every: Mapping[tuple[str, Case], Runs], reference: Case | None = Non
 
 
 def places(own: Mapping[Case, Runs]) -> dict[str, float]:
-    """The rank of each case's mean on one problem, by its label."""
-    finals = {case.label: runs.at(runs.budget).mean for case, runs in own.items()}
-    return stats.ranks(finals, maximise=next(iter(own.values())).maximise)
+    """The rank of each case on one problem, by its label: more runs with a feasible value first, then the better mean.
+
+    A mean of the lucky runs alone says nothing about the others.
+    """
+    keys = {case.label: (runs.missing, runs.merit) for case, runs in own.items()}
+    order = {key: float(place) for place, key in enumerate(sorted(set(keys.values())))}
+    return stats.ranks({label: order[key] for label, key in keys.items()}, maximise=False)
+
+
+def _feasible(own: Mapping[Case, Runs]) -> str:
+    """How many runs have found a feasible value, where not all have."""
+    found = {case.label: int(np.isfinite(runs.final).sum()) for case, runs in own.items()}
+    if all(found[case.label] == len(runs.seeds) for case, runs in own.items()):
+        return ""
+    if not any(found.values()):
+        return " No run found a feasible value: the ranks say nothing."
+    counts = (f"{case.label} {found[case.label]} of {len(runs.seeds)}" for case, runs in own.items())
+    return f" Runs that found a feasible value, of which alone are the means: {', '.join(counts)}."
 
 
 def table(own: Mapping[Case, Runs], reference: Runs) -> str:
@@ -175,9 +192,10 @@ def table(own: Mapping[Case, Runs], reference: Runs) -> str:
 
 def _cells(runs: Runs, reference: Runs, rank: float, holm: str) -> list[str]:
     found = runs.at(runs.budget)
-    worst = np.nanmin(runs.final) if runs.maximise else np.nanmax(runs.final)
+    known = runs.final[~np.isnan(runs.final)]
+    worst = (known.min() if runs.maximise else known.max()) if len(known) else np.nan
     return [
-        str(found.n),
+        str(found.n) if found.n == len(runs.seeds) else f"{found.n} of {len(runs.seeds)}",
         str(found),
         number(float(worst)),
         "" if runs is reference else stats.mark(*reference.paired(runs), maximise=runs.maximise),

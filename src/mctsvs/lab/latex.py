@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mctsvs.lab.numbers import OURS, Numbers
@@ -31,13 +31,19 @@ def table(entry: PaperEntry, numbers: Numbers, paper: Numbers | None = None) -> 
     return tabular(cells, entry.problems, {p: numbers.maximise(p) for p in entry.problems})
 
 
-def tabular(cells: Cells, problems: Sequence[str], maximise: Mapping[str, bool]) -> str:
-    """The table; the best mean on each problem is bold."""
+def tabular(
+    cells: Cells,
+    problems: Sequence[str],
+    maximise: Mapping[str, bool],
+    leading: Collection[tuple[str, str]] | None = None,
+) -> str:
+    """The table; the best mean on each problem is bold, of the (name, problem) in `leading` where that is given."""
     lines = [rf"\begin{{tabular}}{{l{'c' * len(problems)}}}", r"\toprule"]
     lines += [" & ".join(["Method", *map(plain, problems)]) + r" \\", r"\midrule"]
     best = {}
     for problem in problems:
-        means = [row[problem].mean for row in cells.values() if problem in row]
+        rows = [row for name, row in cells.items() if leading is None or (name, problem) in leading]
+        means = [row[problem].mean for row in rows if problem in row and row[problem].n]
         best[problem] = (max if maximise.get(problem, True) else min)(means, default=float("nan"))
     for name, row in cells.items():
         shown = [_cell(row.get(problem), best[problem]) for problem in problems]
@@ -61,7 +67,12 @@ def plain(text: str) -> str:
     return "$".join(parts)
 
 
-def of_comparison(every: Mapping[str, Mapping[str, Summary]], maximise: Mapping[str, bool]) -> str:
+def of_comparison(
+    every: Mapping[str, Mapping[str, Summary]],
+    maximise: Mapping[str, bool],
+    leading: Collection[tuple[str, str]] | None = None,
+) -> str:
     """Of a comparison: method -> problem -> value."""
     problems = list(dict.fromkeys(problem for row in every.values() for problem in row))
-    return tabular({written(label): row for label, row in every.items()}, problems, maximise)
+    first = None if leading is None else {(written(label), problem) for label, problem in leading}
+    return tabular({written(label): row for label, row in every.items()}, problems, maximise, first)

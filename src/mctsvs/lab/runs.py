@@ -36,6 +36,17 @@ class Runs:
         return self.best[:, -1]
 
     @property
+    def missing(self) -> float:
+        """The share of the runs that ended without a feasible value."""
+        return float(np.isnan(self.final).mean())
+
+    @property
+    def merit(self) -> float:
+        """The mean of the others' last values as something to be small; infinite where there are none."""
+        mean = self.at(self.budget).mean
+        return np.inf if np.isnan(mean) else -mean if self.maximise else mean
+
+    @property
     def seconds(self) -> Array:
         """Optimiser seconds of each run."""
         return self.thinking[:, -1]

@@ -179,9 +179,8 @@ class BayesianOptimisation(Saved):
             self.model.forget()
         if len(rows) == len(y):
             return self.model.update(X, y, noise)
-        due = (
-            len(y) >= self.model.settings.refit.factor(self.known) * self.known
-        )  # other points than before may be in it
+        # other points than before may be in it
+        due = len(y) >= self.model.settings.refit.factor(self.known) * self.known
         self.model.forget(fit=due)
         self.known = len(y) if due else self.known
         return self.model.update(X[rows], y[rows], noise[rows] if len(noise) else None)

@@ -32,8 +32,8 @@ class IsotropicSearch(Saved):
     """Two models take turns, once there are points enough: one of all points and one of the best alone.
 
     Bad points set a scale on which differences between good ones look like nothing; but a model of good points cannot
-    know that bad ones are bad. After many points without a gain, `blind` says whether the model of all points predicts a
-    value from the others no better than their mean would: then its steps lead nowhere.
+    know that bad ones are bad. After many points without a gain, `blind` says whether the model of all points predicts
+    a value from the others no better than their mean would: then its steps lead nowhere.
     """
 
     options_type: ClassVar[type[IsoOptions]] = IsoOptions
