@@ -216,6 +216,8 @@ def test_command(command: Command, tmp_path: Path) -> None:
     if kind in STUDY:
         for study in [words[0], *(word for word in words[1:] if kind == "report" and word.endswith(".db"))]:
             own = words[1 : words.index("--budget")] if kind == "resume" and ":" in "".join(words[1:2]) else []
+            if own and "--space" not in own and (tmp_path / "space.toml").exists():  # which the study knows by then
+                own += ["--space", "space.toml"]
             began = mctsvs(tmp_path, "run", *(own or ["Hartmann6_300"]), "--study", study, "--budget", "3")
             assert began.returncode == 0, began.stderr
     result = mctsvs(tmp_path, kind, *words, *SHORT.get(kind, []))
