@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -234,7 +233,7 @@ def _run(opt: Optimizer, f: Objective, watch: Watch, progress: bool) -> Result:
         error.result = result_of(opt, Ending(Status.RAISED, "the function raised"))  # type: ignore[attr-defined]
         raise
     result = result_of(opt, ending)
-    if math.isnan(result.fun) and ending.status is not Status.INTERRUPTED:
+    if result.best is None and ending.status is not Status.INTERRUPTED:
         failed = InputError(f"all {result.nfev} evaluations failed: the function returned no finite number")
         failed.result = result  # type: ignore[attr-defined]
         raise failed

@@ -43,13 +43,10 @@ class Merit:
         spread = float(np.median(scores[known])) - float(scores[known].min())
         return floor - (spread if spread > 0.0 else 1.0) * float(violations(rows)[-1])
 
-    def least_violation(self) -> int | None:
-        """The first of the trials with a value that violate least, by its place among those added."""
-        if not self.scores:
-            return None
-        total = np.where(np.isnan(self.scores), np.inf, violations(np.array(self.rows)))
-        place = int(np.argmin(total))
-        return place if np.isfinite(total[place]) else None
+    def least_violation(self) -> int:
+        """Place of the first trial that violates least, of those with a value if there are any."""
+        missing, total = np.isnan(self.scores), violations(np.array(self.rows))
+        return int(np.argmin(total if missing.all() else np.where(missing, np.inf, total)))
 
 
 def feasible(row: Array) -> bool:

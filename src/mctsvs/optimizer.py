@@ -269,8 +269,8 @@ class Optimizer:
     def best(self) -> Trial:
         """The best trial told so far (the earliest, if several are equal).
 
-        With measured constraints, the best feasible one; until there is one, the one that violates them least: see
-        `mctsvs.merit`.
+        With measured constraints, the best feasible one; until there is one, of those with a value the one that
+        violates them least, or where no value is known, of all: see `mctsvs.merit`.
         """
         if self._all.best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
@@ -292,7 +292,9 @@ class Optimizer:
         """
         with self._lock, one_blas_thread():
             best = self.best
-            told = [t for t in self.trials if t.value is not None and not t.failed and t.feasible] or [best]
+            if not best.has_value:
+                return Recommendation(best, math.nan, math.nan)
+            told = [t for t in self.trials if t.has_value and t.feasible] or [best]
             if self.noisy is False or not isinstance(self._engine, HistoryEngine):
                 return Recommendation(best, float(best.value or 0.0), 0.0)
             contenders = told
@@ -304,7 +306,7 @@ class Optimizer:
 
     @property
     def has_best(self) -> bool:
-        """Whether an evaluation has succeeded yet."""
+        """Whether an evaluation has not failed yet."""
         return self._all.best is not None
 
     @property
@@ -345,7 +347,7 @@ class Optimizer:
         return None if root is None else root.named(self.space.names)
 
     def __repr__(self) -> str:
-        best = f", best {self.best.value:.6g}" if self.has_best else ""
+        best = f", best {self.best.value:.6g}" if self.has_best and self.best.has_value else ""
         return (
             f"Optimizer({self.method}, {self.direction} {len(self.space)} variables, {len(self.trials)} trials{best})"
         )

@@ -26,7 +26,7 @@ class Result:
     """
 
     x: Any  # a dict for a space with names, else a vector; None if no evaluation succeeded
-    fun: float  # NaN if none succeeded
+    fun: float  # NaN if none has a value
     trials: list[Trial] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
     status: Status = Status.DONE
@@ -84,12 +84,15 @@ def result_of(opt: Optimizer, ending: Ending) -> Result:
     """Of a run of the optimizer that ended so."""
     told = [trial for trial in opt.trials if trial.value is not None and trial.source != "imported"]
     failures = sum(trial.failed for trial in told)
+    missing = sum(not trial.has_value for trial in told) - failures
     parts = [counted(len(told), opt.budget or 0)]
     parts += [f"{failures} of them failed"] * bool(failures)
+    parts += [f"{missing} of them without a value"] * bool(missing)
     parts += [ending.message] * bool(ending.message)
     best = opt.best if opt.has_best else None
     if best is not None and not best.feasible:
-        parts.append(f"none of them feasible: x violates {violated(best)}, the least in total")
+        those = "those with a value" if missing and best.has_value else "them"
+        parts.append(f"none of {those} feasible: x violates {violated(best)}, the least in total")
     importance = opt.importance() if best is not None else {}
     where, value, number, recommend = None, math.nan, -1, None
     if best is not None:

@@ -106,7 +106,7 @@ class Watch:
         """After a value: of `owner`, whom the callback gets; `better` if it is the best by now."""
         limits = self.limits
         self.idle = 0 if better else self.idle + 1
-        self.failures = self.failures + 1 if trial.failed and trial.constraints is None else 0
+        self.failures = self.failures + 1 if trial.failed else 0
         found = self.look()
         if found is None and self.failures >= limits.max_failures:
             found = Ending(Status.FAILING, "the last ones all did")
@@ -120,7 +120,7 @@ class Watch:
 
     def _reached(self, trial: Trial) -> bool:
         target, value = self.limits.target, trial.value
-        if target is None or value is None or trial.failed or not trial.feasible:
+        if target is None or value is None or not trial.has_value or not trial.feasible:
             return False
         return value >= target if self.maximize else value <= target
 

@@ -97,7 +97,7 @@ class Trial:
     x           the point as a vector, one entry per variable (a category as its index)
     params      the same as a dict: name -> float, int or category, of the variables that exist there
     variables   positions of the variables the method moved to make this point
-    value       None until told; NaN if the evaluation failed
+    value       None until told; NaN if the evaluation failed, or measured constraints alone
     iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
     source      "proposed" by the method, "enqueued" by the user, "imported" with its value, the "default", or
                 "repeated" because no other point is left
@@ -135,8 +135,15 @@ class Trial:
         return self.space.params(self.unit)
 
     @property
+    def has_value(self) -> bool:
+        """Whether it was told with a number."""
+        return self.value is not None and not math.isnan(self.value)
+
+    @property
     def failed(self) -> bool:
-        return self.value is not None and math.isnan(self.value)
+        """Whether it was told, and nothing is known: neither the value nor any measured constraint."""
+        known = self.has_value or not all(math.isnan(c) for c in (self.constraints or {}).values())
+        return self.value is not None and not known
 
     @property
     def feasible(self) -> bool:
@@ -220,7 +227,7 @@ class Trials:
             self.merit, self.best = Merit(len(self.names)), None
         if self.merit is not None:
             return self._rank_by_merit(self.merit, trial)
-        if not trial.failed and (self.best is None or self.score(trial) > self.score(self.best)):
+        if trial.has_value and (self.best is None or self.score(trial) > self.score(self.best)):
             self.best = trial
         return self.score(trial)
 
@@ -232,13 +239,12 @@ class Trials:
         self.told.append(trial)
         if row is None:  # a value alone: whether the constraints hold is not known
             trial.constraints = dict.fromkeys(self.names, math.nan)
-        best = self.best
-        if not trial.failed and row is not None and feasible(row):
-            if best is None or not best.feasible or self.score(trial) > self.score(best):
+        best = self.best if self.best is not None and self.best.feasible and self.best.has_value else None
+        if trial.has_value and row is not None and feasible(row):
+            if best is None or self.score(trial) > self.score(best):
                 self.best = trial
-        elif best is None or not best.feasible:
-            place = merit.least_violation()
-            self.best = None if place is None else self.told[place]
+        elif best is None:
+            self.best = self.told[merit.least_violation()]
         return value
 
     def row(self, trial: Trial) -> Array | None:

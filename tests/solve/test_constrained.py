@@ -85,6 +85,14 @@ def test_variables_of_constraints_alone_are_found_too() -> None:
     assert opt.best.value < 0.01
 
 
+@pytest.mark.parametrize("method", ["mcts-vs", "scbo", "bo"])
+def test_constraints_that_always_hold_and_no_value_at_all(method: str) -> None:
+    opt = Optimizer([(0.0, 1.0)] * 4, method=method, seed=0)
+    for _ in range(20):
+        opt.tell(opt.ask()[0], None, constraints={"c": -1.0})
+    assert len({trial.x.tobytes() for trial in opt.trials}) == 20
+
+
 @pytest.mark.parametrize("method", ["mcts-vs", "scbo", "bo", "random"])
 def test_infinite_constraints_hold_or_do_not(method: str) -> None:
     opt = Optimizer([(0.0, 1.0)] * 4, method=method, seed=0)
@@ -108,5 +116,5 @@ def test_values_that_are_all_missing_or_huge(method: str) -> None:
         limits = {"a": 0.5 - float(trial.x[0]), "b": 1e300 if i == 20 else float(trial.x[1]) - 0.2}
         value = None if i < 18 else 1e12 if i % 2 else float(trial.x.sum())
         opt.tell(trial, value, constraints=limits)
-        assert opt.has_best == (i >= 18)
+        assert opt.best.has_value == (i >= 18)
     assert opt.best.feasible

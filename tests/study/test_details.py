@@ -14,6 +14,8 @@ import pytest
 
 from mctsvs import InputError, Optimizer, Study, maximize, minimize
 from mctsvs.merit import Merit
+from mctsvs.study import StudyError
+from mctsvs.study.glance import glance
 from mctsvs.study.salvage import salvage
 
 BOX = [(0.0, 1.0)] * 6
@@ -42,9 +44,10 @@ def test_a_missing_value_or_constraint_is_no_failure_of_the_other() -> None:
     opt = Optimizer(BOX, method="random")
     first, second, third, fourth = opt.ask(4)
     opt.tell(first, None, constraints={"a": -1.0, "b": 2.0})
-    assert first.failed
+    assert not first.failed
+    assert not first.has_value
     assert first.constraints == {"a": -1.0, "b": 2.0}
-    assert not opt.has_best
+    assert opt.best is first
     opt.tell(second, 3.0, constraints={"b": -1.0})
     assert second.constraints is not None
     assert math.isnan(second.constraints["a"])
@@ -53,6 +56,48 @@ def test_a_missing_value_or_constraint_is_no_failure_of_the_other() -> None:
     assert opt.best is second
     opt.tell(fourth, 9.0, constraints={"a": 0.0, "b": 0.0})
     assert opt.best is fourth
+
+
+def test_a_trial_of_which_nothing_is_known_has_failed() -> None:
+    opt = Optimizer(BOX, method="random")
+    trials = opt.ask(5)
+    opt.tell(trials[0], None, constraints={"a": None, "b": math.nan})  # type: ignore[dict-item]
+    assert trials[0].failed
+    assert not opt.has_best
+    for trial, (value, a) in zip(trials[1:], [(None, 0.5), (None, -1.0), (9.0, 7.0), (8.0, 0.0)], strict=True):
+        opt.tell(trial, value, constraints={"a": a, "b": -math.inf})
+        assert not trial.failed
+        assert opt.best is trial  # less violation, then a value, then a feasible one with a value
+
+
+def test_a_run_that_measures_constraints_alone_has_not_failed(tmp_path: Path) -> None:
+    result = minimize(lambda x: (None, {"c": 1.0 + x[0]}), BOX, budget=40, method="random")
+    least = min(trial.x[0] for trial in result.trials)
+    assert math.isnan(result.fun)
+    assert result.x[0] == least
+    assert not result.success
+    assert result.message == (
+        f"40 evaluations, 40 of them without a value, none of them feasible: x violates c by {1.0 + least:.3g}, the "
+        f"least in total"
+    )
+    assert math.isnan(result.recommendation.sd if result.recommendation else 0.0)
+    with Study(tmp_path / "a.db", BOX, method="random", seed=0) as study:
+        assert study.optimize(lambda x: (None, {"c": -1.0}), 35, max_failures=3).number == 0
+    assert (glance(tmp_path / "a.db").evaluations, glance(tmp_path / "a.db").failed) == (35, 0)
+    with Study(tmp_path / "a.db", readonly=True) as study:
+        assert study.has_best
+    with Study(tmp_path / "a.db") as study, pytest.raises(StudyError, match="the last 3 evaluations all failed"):
+        study.optimize(lambda x: (None, {"c": None}), 45, max_failures=3)
+    assert glance(tmp_path / "a.db").failed == 3
+
+
+def test_failures_and_missing_values_are_counted_apart() -> None:
+    answers = iter([None, (3.0, {"c": 1.0}), (None, {"c": -1.0}), (None, {"c": 2.0}), None])
+    result = minimize(lambda x: next(answers), BOX, budget=5, method="random")
+    assert result.message == (
+        "5 evaluations, 2 of them failed, 2 of them without a value, none of those with a value feasible: x violates c "
+        "by 1, the least in total"
+    )
 
 
 def test_merits_follow_debs_rules() -> None:

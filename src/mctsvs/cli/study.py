@@ -265,7 +265,7 @@ def _go(
     said += [study.message] if study.evaluated < arguments.budget else []
     for sentence in [*own.never_printed(problem, study.trials), *said]:
         print(f"mctsvs: {printable(sentence)}", file=sys.stderr)
-    return int(not study.best.feasible)
+    return int(not (study.best.feasible and study.best.has_value))
 
 
 @contextmanager

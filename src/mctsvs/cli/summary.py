@@ -36,7 +36,7 @@ def optimum(problem: Problem | None) -> str:
 def best(trial: Trial, problem: Problem | None, *, numbered: bool = True) -> Rows:
     """Value and measured constraints of the best trial; where none is feasible, of the one that violates them least."""
     number = f", trial {trial.number}" if numbered else ""
-    value = f"{trial.value:.6g}{number}{optimum(problem)}"
+    value = f"{trial.value:.6g}{number}{optimum(problem)}" if trial.has_value else "none: no evaluation has a value"
     least = f"{INFEASIBLE}; {trial.value:.6g} at the least violation, trial {trial.number}"
     rows: Rows = [("best value", value if trial.feasible else least)]
     if trial.constraints:

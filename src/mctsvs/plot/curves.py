@@ -79,7 +79,7 @@ def story(run: Run) -> Story:
     known: list[float] = []  # values so far, sorted
     for i, word in enumerate(purpose):
         if np.isnan(values[i]):
-            outcome.append("failed")
+            outcome.append("failed" if run.told[i].failed else "worse")
         elif i in improved:
             outcome.append("better")
         elif word in TESTS:

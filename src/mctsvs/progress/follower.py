@@ -103,10 +103,11 @@ class Follower:
             LOG.warning("evaluation %d failed: %s", account.evaluated, trial.message or "no finite value")
         if opt.has_best and opt.best is not self._best:
             self._best = opt.best
-            value = float(self._best.value or 0.0)
-            LOG.info("evaluation %d: best value %.6g", account.evaluated, value)
-            account.steps.append((account.evaluated, value))
             account.feasible = self._best.feasible
+            if self._best.has_value:
+                value = float(self._best.value or 0.0)
+                LOG.info("evaluation %d: best value %.6g", account.evaluated, value)
+                account.steps.append((account.evaluated, value))
 
     def _weigh(self, opt: Optimizer) -> None:
         """Importance: at once where the method keeps it, else when a model of all variables is cheap enough."""
@@ -149,7 +150,7 @@ def _steps(trials: list[Trial], direction: str) -> list[tuple[int, float]]:
     """Where the best value changed in trials that were there before."""
     sign, steps = 1.0 if direction == "maximize" else -1.0, list[tuple[int, float]]()
     for number, trial in enumerate(trials, 1):
-        if trial.value is None or trial.failed:
+        if trial.value is None or not trial.has_value:
             continue
         if not steps or sign * trial.value > sign * steps[-1][1]:
             steps.append((number, trial.value))

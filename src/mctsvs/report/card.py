@@ -24,7 +24,7 @@ def card(source: Any, title: str) -> str:
     best = "no evaluation has succeeded yet"
     if run.best is not None:
         best = f"<b style='color:{ACCENT}'>{number(run.values[run.best])}</b> at evaluation {run.best + 1:,}"
-    failed = len(run.told) - len(run.succeeded)
+    failed = sum(trial.failed for trial in run.told)
     done = f"{len(run.told):,} evaluations of {len(run.space):,} variables" + (f", {failed:,} failed" if failed else "")
     head = f"<div><b>{escape(title)}</b> <span style='opacity:.7'>{done}, {escape(run.direction)}</span></div>"
     return (

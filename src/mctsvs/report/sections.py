@@ -79,7 +79,7 @@ def names_of(names: list[str], most: int = 6) -> str:
 def headline(view: View) -> Section:
     run, best = view.run, view.run.best
     budget = run.about.get("budget")
-    failed = len(run.told) - len(run.succeeded)
+    failed = sum(trial.failed for trial in run.told)
     done = f"{len(run.told):,}" + (f" of {budget:,}" if budget and budget > len(run.told) else "")
     cards = [("evaluations", done, f"{failed:,} failed" if failed else "none failed")]
     if best is not None:

@@ -82,5 +82,5 @@ def _row(run: Run) -> tuple[Any, ...]:
     shown = curves.timeline(run)
     spent = "" if shown is None else duration(float(shown.told.max()))
     matter = [name for name, score in run.importance.items() if score > MATTERS]
-    failed = len(run.told) - len(run.succeeded)
+    failed = sum(trial.failed for trial in run.told)
     return run.label, run.about.get("method", ""), best, at, len(run.told), failed, spent, listed(matter, 5)

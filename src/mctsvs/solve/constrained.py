@@ -134,6 +134,8 @@ class ConstrainedSearch(Saved):
         limits = np.flatnonzero(which > 0)
         start = centre + 0.1 * (high - low) * rng.standard_normal(len(centre)) * (rng.random(len(centre)) < 0.2)
         start = np.clip(start, low, high)
+        if not len(which):  # no value, and no constraint that may come to matter
+            return start
         if self.feasible and len(which) > len(limits):
             first = _slsqp(outputs, limits, self.margin * outputs.deviations(start)[limits], start, low, high)
             distance = self.margin * outputs.deviations(first)[limits]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from mctsvs.study.contents import checked_identity
 from mctsvs.study.errors import clear_errors, damaged
 from mctsvs.study.journal import Journal
+from mctsvs.trial import Details
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,23 @@ def glance(path: Path) -> Glance:
         query = f"SELECT count(*), count(value), {best}(value) FROM journal WHERE kind IN ('tell', 'import')"
         with clear_errors(path):
             count, succeeded, value = journal.connection.execute(query).fetchone()
-        value = None if journal.count("details") else value
-        return Glance(identity["method"], identity["direction"], count, count - succeeded, value)
+        failed = count - succeeded
+        if journal.count("details"):
+            value, failed = None, failed - _measured_alone(journal)
+        return Glance(identity["method"], identity["direction"], count, failed, value)
     finally:
         journal.close()
+
+
+def _measured_alone(journal: Journal) -> int:
+    """Evaluations of which constraints are known and the value is not."""
+    with clear_errors(journal.path):
+        details = dict(journal.connection.execute("SELECT number, text FROM journal WHERE kind = 'details'"))
+        missing = journal.connection.execute(
+            "SELECT number FROM journal WHERE kind IN ('tell', 'import') AND value IS NULL"
+        ).fetchall()
+    try:
+        found = [Details.read(details[number]).constraints or {} for (number,) in missing if number in details]
+    except ValueError:
+        raise damaged(journal.path, "the details of a trial are lost") from None
+    return sum(not all(math.isnan(c) for c in constraints.values()) for constraints in found)

@@ -66,7 +66,7 @@ def records(trials: Iterable[Trial], extra: Mapping[str, Callable[[Trial], Any]]
     """One row per trial, as in the table."""
     for t in trials:
         params = t.params
-        value = None if t.value is None or t.failed else t.value
+        value = t.value if t.has_value else None
         more = [cell(t) for cell in extra.values()]
         yield [t.number, value, t.source, t.iteration, t.message, *map(params.get, t.space.names), *more]
 

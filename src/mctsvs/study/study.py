@@ -128,7 +128,7 @@ class Study:
 
     @property
     def has_best(self) -> bool:
-        """Whether an evaluation has succeeded yet."""
+        """Whether an evaluation has not failed yet."""
         with self._ledger.mutex:
             opt = self._ledger.revived
             return any(t.value is not None and not t.failed for t in self.trials) if opt is None else opt.has_best
@@ -327,7 +327,9 @@ class Study:
         self.stopping.set()
 
     def _progress(self, budget: int) -> str:
-        best = f"the best value is {self.best.value:.6g}" if self.has_best else "none has succeeded"
+        best = (
+            f"the best value is {self.best.value:.6g}" if self.has_best and self.best.has_value else "none has a value"
+        )
         return f"stopped after {self.evaluated} of {budget} evaluations, all stored; {best}"
 
     def save(self) -> None:
@@ -372,7 +374,9 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        best = f", best {self.best.value:.6g} at trial {self.best.number}" if self.has_best else ""
+        best = (
+            f", best {self.best.value:.6g} at trial {self.best.number}" if self.has_best and self.best.has_value else ""
+        )
         size = f"{self.evaluated} evaluations of {len(self.space)} variables"
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
