@@ -63,7 +63,7 @@ def test_a_changed_cell_is_caught_and_mended(tmp_path: Path, monkeypatch: pytest
     page = tmp_path / "coco.md"
     page.write_text(re.sub(r"(?<=\| mcts-vs \| )\d", "9", whole, count=1), encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["tables.py", "write", str(page), "--check"])
-    with pytest.raises(SystemExit, match=r"coco.md: ranks coco.csv D=40 groups is not what its runs give"):
+    with pytest.raises(SystemExit, match=r"coco.md: ranks .* is not what its runs give"):
         tables.main()
     monkeypatch.setattr("sys.argv", ["tables.py", "write", str(page)])
     tables.main()
