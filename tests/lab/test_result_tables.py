@@ -27,6 +27,7 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file o
     "real": {},
     "spaces": {
         "method | proposals outside": "counts and ratios of seconds, printed by benchmarks/simplex.py",
+        "processor seconds | now": "ratios of seconds, printed by benchmarks/speed.py",
         "problem | runs": "pairs of ends of one run, printed by benchmarks/replicates.py",
         "| 50": "one run each of versions of the search that are gone",
         "function | 1": "one run each of versions of the search that are gone",
