@@ -99,14 +99,12 @@ class Trial:
     variables   positions of the variables the method moved to make this point
     value       None until told; NaN if the evaluation failed, or measured constraints alone
     iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
-    source      "proposed" by the method, "enqueued" by the user, "imported" with its value, the "default", or
-                "repeated" because no other point is left
+    source      "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", or "repeated"
     message     why the evaluation failed, where that is known
     ticket      number of the method's proposal; -1 for a point that is not the method's
     purpose     what the method wants to learn from it, in words; empty where the method does not say
     times       when it was asked for and told, and how long it took
-    constraints name -> measured value, at most 0 where the constraint holds (-inf does, inf does not), NaN where it is
-                not known; None: none told
+    constraints name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told
     noise       standard deviation of the value's noise, where it was told
     attrs       notes of the user's, anything that JSON can say; stored when the trial is told
     """
