@@ -9,10 +9,13 @@ recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs compare
 that order. Of several stores the last that has a run counts.
 
 In a page a table stands between `<!-- table: KIND NAME.csv OPTIONS -->` and `<!-- /table -->`; `write` computes all of
-them, `--check` only names the first that differs. OPTIONS choose runs: `problem=NAME`, `D=40`. KIND is one of
+them, `--check` only names the first that differs. OPTIONS choose runs: `problem=NAME` or several with commas between,
+`D=40`. KIND is one of
 
     values      a line for each problem and method; larger is better
     compare     one problem, with marks of significance, as `mctsvs compare` has it; larger is better
+    parts       a line for each method, a column for each problem: the last two points, and whether leaving out a
+                part is worse or better than the file's first method, the whole; larger is better
     regret      one problem, a line for each method
     ranks       a suite: mean ranks; with the option `groups` also by group of functions
     lead        a suite: mean rank of the file's first method and the next best, a line for each number of variables
@@ -35,7 +38,7 @@ from mctsvs.lab import comparison, suites
 from mctsvs.lab.cases import Case
 from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.runs import Runs
-from mctsvs.lab.stats import summary
+from mctsvs.lab.stats import Summary, summary
 from mctsvs.problems import coco
 from rows import Run, by_dimension, by_method, parts_of, points_of
 
@@ -60,6 +63,29 @@ def values(runs: Sequence[Run]) -> str:
         lines.append([problem, method, str(len(group)), *cells, worst, ms(group)])
     head = ["problem", "method", "seeds", *(f"at {n}" for n in points), f"worst at {points[-1]}", "ms"]
     return markdown_table(head, lines)
+
+
+def parts(runs: Sequence[Run]) -> str:
+    points, methods = points_of(runs)[-2:], by_method(runs)
+    problems = list(dict.fromkeys(run.problem for run in runs))
+    whole = {(run.problem, run.seed): run for run in next(iter(methods.values()))}
+    lines = []
+    for method, group in methods.items():
+        cells = []
+        for problem in problems:
+            own = [run for run in group if run.problem == problem]
+            found = [summary([run.at[n] for run in own]) for n in points]
+            gains = [summary([run.at[n] - whole[problem, run.seed].at[n] for run in own]) for n in points]
+            both = zip(found, gains, strict=True)
+            cells.append("; ".join(f"{one.mean:.4g}{verdict(gain)}" for one, gain in both if one.n))
+        lines.append([method, *cells])
+    return markdown_table([f"at {points[0]}; {points[1]}", *problems], lines)
+
+
+def verdict(gain: Summary) -> str:
+    """Of differences paired by seed: a mark where their mean is twice its standard error or more."""
+    clear = gain.n > 1 and abs(gain.mean) >= 2.0 * gain.error and gain.mean != 0.0
+    return "" if not clear else " (better)" if gain.mean > 0.0 else " (worse)"
 
 
 def compare(runs: Sequence[Run]) -> str:
@@ -146,7 +172,7 @@ def first(runs: Sequence[Run]) -> str:
 
 
 KINDS: dict[str, Callable[..., str]] = {
-    kind.__name__: kind for kind in (values, compare, regret, ranks, lead, feasible, first)
+    kind.__name__: kind for kind in (values, parts, compare, regret, ranks, lead, feasible, first)
 }
 
 
@@ -157,7 +183,7 @@ def computed(mark: str, folder: Path) -> str:
     for option in options:
         key, _, value = option.partition("=")
         if key == "problem":
-            runs = [run for run in runs if run.problem == value]
+            runs = [run for run in runs if run.problem in value.split(",")]
         elif key == "D":
             runs = by_dimension(runs)[int(value)]
         else:
