@@ -1,12 +1,12 @@
 """The tables of results pages, made of files of runs: every cell can be computed again without the runs themselves.
 
     python benchmarks/tables.py collect STORE ... --to docs/results/tables/NAME.csv [--at 50,100,200]
-           [--problems PATTERN ...] [--methods NAME ...] [--seeds 0-9] [--recommended] [--wall]
+           [--problems PATTERN ...] [--methods NAME ...] [--seeds 0-9] [--recommended] [--wall] [--add]
     python benchmarks/tables.py write [PAGE ...] [--check]
 
 `collect` makes a file anew out of finished runs (rows.py says what is in a line; `--recommended`: true values of
 recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs compare` shows). With `--methods`, lines are in
-that order. Of several stores the last that has a run counts.
+that order. Of several stores the last that has a run counts; with `--add` the file itself is the first.
 
 In a page a table stands between `<!-- table: KIND NAME.csv OPTIONS -->` and `<!-- /table -->`; `write` computes all of
 them, `--check` only names the first that differs. OPTIONS choose runs: `problem=NAME` or several with commas between,
@@ -211,10 +211,10 @@ def write(arguments: argparse.Namespace) -> None:
 
 
 def collect(arguments: argparse.Namespace) -> None:
-    found: dict[tuple[str, str, int, int], Run] = {}
-    for store in arguments.stores:
-        for run in rows.finished(store, arguments.at, recommended=arguments.recommended, wall=arguments.wall):
-            found[run.problem, run.method, run.budget, run.seed] = run
+    chosen = {"recommended": arguments.recommended, "wall": arguments.wall}
+    stored = [run for store in arguments.stores for run in rows.finished(store, arguments.at, **chosen)]
+    before = rows.read(arguments.to) if arguments.add else []
+    found = {(run.problem, run.method, run.budget, run.seed): run for run in (*before, *stored)}
     patterns, methods, seeds = arguments.problems, arguments.methods, arguments.seeds
     kept = [
         run
@@ -237,6 +237,7 @@ def main() -> None:
     one = commands.add_parser("collect", help="make a file of runs")
     one.add_argument("stores", nargs="+", type=Path, metavar="STORE", help="folder of finished runs")
     one.add_argument("--to", type=Path, required=True, metavar="FILE")
+    one.add_argument("--add", action="store_true", help="keep the runs in FILE that no store has done again")
     one.add_argument("--at", type=rows.whole_numbers, default=[50, 100, 200], help="evaluations, default: 50,100,200")
     one.add_argument("--problems", nargs="+", default=["*"], metavar="PATTERN")
     one.add_argument("--methods", nargs="+", default=[])

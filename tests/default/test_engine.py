@@ -217,16 +217,21 @@ def test_failures_do_not_stop_it() -> None:
 
 
 def test_points_from_elsewhere_answer_questions() -> None:
-    """A run that begins with the evaluations of another one repeats no probe, test or audit of it."""
-    before = search(sparse, 100, 80, 1)
-    assert isinstance(engine(before).phase, OptimiseFound)
-    after = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=2)
-    for trial in before.trials:
-        after.add(trial.x, trial.value)
-    (trial,) = after.ask()
-    assert engine(after).found_model.variables.tolist() == [3, 50, 77]
-    assert set(trial.variables) <= {3, 50, 77}
-    assert isinstance(engine(after).phase, OptimiseFound)
+    """A run that begins with the evaluations of another one repeats no probe, test or audit of it.
+
+    Nearly always: where the other's last tests were not beside its best point, they must be asked again.
+    """
+    complete = 0
+    for seed in range(6):
+        before = search(sparse, 100, 80, seed)
+        assert isinstance(engine(before).phase, OptimiseFound)
+        after = Optimizer([(0.0, 1.0)] * 100, direction="maximize", method="mcts-vs", seed=seed + 50)
+        for trial in before.trials:
+            after.add(trial.x, trial.value)
+        (trial,) = after.ask()
+        found = engine(after).found_model.variables.tolist() == [3, 50, 77]
+        complete += found and set(trial.variables) <= {3, 50, 77} and isinstance(engine(after).phase, OptimiseFound)
+    assert complete >= 5
 
 
 def test_noise_elsewhere_is_noticed() -> None:
@@ -359,6 +364,43 @@ def test_the_first_point_is_the_centre() -> None:
     (trial,) = Optimizer(space, method="mcts-vs", seed=3).ask()
     assert trial.params["a"] == 2.0
     assert trial.params["b"] == 0.0
+
+
+def test_first_points_are_corners_of_a_box_around_the_best() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 40, direction="maximize", method="mcts-vs", seed=3)
+    best, level = np.full(40, 0.5), -np.inf
+    for number in range(10):
+        (trial,) = opt.ask()
+        steps = np.abs(trial.unit - best)
+        assert (steps == 0.0).all() if number == 0 else ((steps >= 0.18 - 1e-12) & (steps <= 0.22 + 1e-12)).all()
+        value = -float(((trial.unit - 0.9) ** 2).sum())
+        opt.tell(trial, value)
+        if value > level:
+            best, level = trial.unit, value
+    assert level > -40 * 0.16  # it has moved on from the centre
+
+
+@pytest.mark.parametrize(("dimension", "near"), [(9, True), (40, False)])
+def test_first_points_are_spread_over_the_cube_where_coordinates_are_few_or_it_is_asked_for(
+    dimension: int, near: bool
+) -> None:
+    opt = Optimizer([(0.0, 1.0)] * dimension, method="mcts-vs", seed=3, near=near)
+    points = np.array([trial.unit for trial in opt.ask(10)])[1:]
+    cells = np.floor(20 * points).astype(int)
+    assert all(len(set(column)) == 9 for column in cells.T)  # of a Latin hypercube
+    assert np.abs(points - 0.5).max() > 0.4
+
+
+def test_first_points_keep_categories_and_stay_in_the_cube() -> None:
+    space = {**{f"x{i}": (0.0, 1.0) for i in range(12)}, "c": Categorical(["a", "b", "c"])}
+    opt = Optimizer(space, direction="maximize", method="mcts-vs", seed=3)
+    kinds = set()
+    for _ in range(10):
+        (trial,) = opt.ask()
+        kinds.add(trial.params["c"])
+        assert ((trial.unit >= 0.0) & (trial.unit <= 1.0)).all()
+        opt.tell(trial, float(sum(trial.params[f"x{i}"] for i in range(12))))
+    assert kinds == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize(("noise", "noisy"), [(0.0, False), (0.1, True)])

@@ -86,6 +86,26 @@ def test_stored_runs_make_the_table_that_compare_shows(tmp_path: Path, monkeypat
     assert [cells[:7] + cells[8:] for cells in one] == [cells[:7] + cells[8:] for cells in other]  # recall is not kept
 
 
+def test_runs_of_one_method_done_again_leave_the_others_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
+    assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
+    assert main([*words[:3], "random", *words[4:], "-o", str(tmp_path / "again"), "--workers", "1"]) == 0
+    file = tmp_path / "own.csv"
+
+    def collect(store: Path, *words: str) -> Any:
+        monkeypatch.setattr("sys.argv", ["tables.py", "collect", str(store), "--to", str(file), "--at", "20", *words])
+        tables.main()
+        return tables.rows.read(file)
+
+    before = collect(tmp_path / "runs", "--methods", "random", "mcts-vs-rs")
+    after = collect(tmp_path / "again" / "runs", "--methods", "random", "mcts-vs-rs", "--add")
+    assert [(run.method, run.seed, run.at) for run in after] == [(run.method, run.seed, run.at) for run in before]
+    assert [run.ms for run in after[3:]] == [run.ms for run in before[3:]]
+    assert len(collect(tmp_path / "again" / "runs")) == 3
+
+
 def test_runs_without_a_feasible_value(tmp_path: Path) -> None:
     for seed, trace in enumerate([[None, 3.0, 2.0, 2.0], [None, None, None, 1.0]]):
         run = {"problem": "own", "method": "m", "seed": seed, "trace": trace, "cpu": 0.02}

@@ -2,7 +2,7 @@
 
 A run goes through phases (`phases.py`):
 
-    Design          the centre and a few points spread over the cube; the best of them becomes the incumbent
+    Design          the centre and a few points around the best so far; the best of them becomes the incumbent
       |
     Nudge           a point right beside the incumbent ---------------- another value: noise .
       |                                                                                  |

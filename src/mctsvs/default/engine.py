@@ -28,9 +28,12 @@ from mctsvs.tree import Node
 
 @dataclass
 class FirstPoints:
-    """One Latin hypercube for the whole run, then points anywhere.
+    """The centre, corners of a box around the best point so far, one Latin hypercube, then points anywhere.
 
-    Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
+    In many dimensions points spread over the whole cube are all far from its centre and from each other, and say little
+    of where the optimum is most likely to be. Of few coordinates, and for models that must tell variables apart, they
+    serve well. Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model
+    tells apart.
     """
 
     owner: Indices  # (D,) variable of each coordinate
@@ -42,12 +45,28 @@ class FirstPoints:
         """(n, D) the middle of every range first, with categories as the hypercube has them."""
         rng = np.random.default_rng(self.seed)
         points = latin_hypercube(const.DESIGN_OF_ALL, len(self.owner), rng)
-        points[0, np.bincount(self.owner)[self.owner] == 1] = 0.5
+        points[0, self._single] = 0.5
         return points
 
-    def next(self, rng: np.random.Generator) -> Array:
+    @property
+    def _single(self) -> Array:
+        """(D,) bool: coordinates that are no category's."""
+        single: Array = np.bincount(self.owner)[self.owner] == 1
+        return single
+
+    def next(self, best: Array | None, rng: np.random.Generator, *, near: bool) -> Array:
+        """The next one; `near`: the first of them around the best point known, or the centre."""
         self.used += 1
-        return self.points[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(len(self.owner))
+        if self.used > const.DESIGN_OF_ALL:
+            return rng.random(len(self.owner))
+        x: Array = self.points[self.used - 1]
+        if not near or not 1 < self.used <= const.DESIGN or len(x) < const.NEAR_FROM:
+            return x
+        base = self.points[0] if best is None else best
+        step = const.NEAR * np.sign(x - 0.5) * (1.0 + const.NEAR_JITTER * (np.abs(4.0 * x - 2.0) - 1.0))
+        corner = np.where(np.abs(base + step - 0.5) <= 0.5, base + step, base - step)
+        x = np.where(self._single, corner, x)
+        return x
 
 
 class EvidenceSearch(HistoryEngine):
@@ -241,7 +260,7 @@ class EvidenceSearch(HistoryEngine):
 
     def design(self) -> Question:
         """A point of the design."""
-        x = self.spread(self.first_points.next(self.rng)[None])[0]
+        x = self.spread(self.first_points.next(self.incumbent, self.rng, near=self.options.near)[None])[0]
         return Question(Kind.DESIGN, x, self.everything, self.level)
 
     def nudge(self) -> Question:

@@ -101,7 +101,7 @@ class Phase(Saved):
 
 @dataclass(frozen=True, eq=False)
 class Design(Phase):
-    """A few points spread over the cube; the best of them becomes the incumbent."""
+    """The centre and a few points around the best so far; the best of them becomes the incumbent."""
 
     probe: Probe
 
