@@ -64,9 +64,9 @@ class FirstPoints:
             return x
         base = self.points[0] if best is None else best
         step = const.NEAR * np.sign(x - 0.5) * (1.0 + const.NEAR_JITTER * (np.abs(4.0 * x - 2.0) - 1.0))
-        corner = np.where(np.abs(base + step - 0.5) <= 0.5, base + step, base - step)
-        x = np.where(self._single, corner, x)
-        return x
+        corner: Array = np.where(np.abs(base + step - 0.5) <= 0.5, base + step, base - step)
+        corner[~self._single] = x[~self._single]
+        return corner
 
 
 class EvidenceSearch(HistoryEngine):
