@@ -45,14 +45,8 @@ class FirstPoints:
         """(n, D) the middle of every range first, with categories as the hypercube has them."""
         rng = np.random.default_rng(self.seed)
         points = latin_hypercube(const.DESIGN_OF_ALL, len(self.owner), rng)
-        points[0, self._single] = 0.5
+        points[0, np.bincount(self.owner)[self.owner] == 1] = 0.5
         return points
-
-    @property
-    def _single(self) -> Array:
-        """(D,) bool: coordinates that are no category's."""
-        single: Array = np.bincount(self.owner)[self.owner] == 1
-        return single
 
     def next(self, best: Array | None, rng: np.random.Generator, *, near: bool) -> Array:
         """The next one; `near`: the first of them around the best point known, or the centre."""
@@ -65,7 +59,8 @@ class FirstPoints:
         base = self.points[0] if best is None else best
         step = const.NEAR * np.sign(x - 0.5) * (1.0 + const.NEAR_JITTER * (np.abs(4.0 * x - 2.0) - 1.0))
         corner: Array = np.where(np.abs(base + step - 0.5) <= 0.5, base + step, base - step)
-        corner[~self._single] = x[~self._single]
+        category = np.bincount(self.owner)[self.owner] > 1
+        corner[category] = x[category]
         return corner
 
 
