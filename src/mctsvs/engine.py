@@ -24,6 +24,8 @@ from mctsvs.tree import Node
 if TYPE_CHECKING:
     from mctsvs.gp.lattice import Lattice
 
+MANY = 10  # coordinates, from which on a design lies around a point
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -237,3 +239,17 @@ def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
     """
     order = rng.random((n, d)).argsort(axis=0)
     return (order + rng.random((n, d))) / n
+
+
+def around(base: Array, points: Array, reach: float, jitter: float = 0.1) -> Array:
+    """(n, D) corners of a box around a point (D,), each on the sides where one of the points (n, D) of a design lies.
+
+    In many dimensions points spread over the cube are all far from its centre and from each other, and say little of
+    where the optimum is most likely to be; of few coordinates they stay where they are. Sides vary a little, so that no
+    two corners are the same.
+    """
+    if points.shape[-1] < MANY:
+        return points
+    steps = reach * np.sign(points - 0.5) * (1.0 + jitter * (np.abs(4.0 * points - 2.0) - 1.0))
+    corners: Array = np.where(np.abs(base + steps - 0.5) <= 0.5, base + steps, base - steps)
+    return corners

@@ -5,8 +5,7 @@ The page is docs/results/ablation.md: what each part adds, and under "Tried and 
 
 # the design (page: first points around the centre; Sobol points to start from)
 DESIGN = 10  # points before the first decision
-NEAR, NEAR_JITTER = 0.2, 0.1  # half a side of the box around the best point whose corners they are; its variation
-NEAR_FROM = 10  # coordinates; of fewer, points are spread over the cube
+NEAR = 0.2  # half a side of the box around the best point whose corners they are, where coordinates are many
 FIRST_PROBE = 26  # evaluations before the first probe: after the design, steps of the model of all variables
 DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 

@@ -19,7 +19,7 @@ from mctsvs.default.noisy import Rivalry
 from mctsvs.default.phases import Design, OptimiseAll, Phase, Probe
 from mctsvs.default.questions import Kind, Question
 from mctsvs.default.sparsity import ActiveCount
-from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
+from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.gp.values import ordinary_range
 from mctsvs.solve.subspace import thinned
 from mctsvs.space.cut import Cut
@@ -30,10 +30,8 @@ from mctsvs.tree import Node
 class FirstPoints:
     """The centre, corners of a box around the best point so far, one Latin hypercube, then points anywhere.
 
-    In many dimensions points spread over the whole cube are all far from its centre and from each other, and say little
-    of where the optimum is most likely to be. Of few coordinates, and for models that must tell variables apart, they
-    serve well. Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model
-    tells apart.
+    The hypercube is for few coordinates, and for models that must tell variables apart. Not Sobol points: a few of them
+    in hundreds of dimensions have equal columns, whose variables no model tells apart.
     """
 
     owner: Indices  # (D,) variable of each coordinate
@@ -54,11 +52,10 @@ class FirstPoints:
         if self.used > const.DESIGN_OF_ALL:
             return rng.random(len(self.owner))
         x: Array = self.points[self.used - 1]
-        if not near or not 1 < self.used <= const.DESIGN or len(x) < const.NEAR_FROM:
+        if not near or not 1 < self.used <= const.DESIGN:
             return x
         base = self.points[0] if best is None else best
-        step = const.NEAR * np.sign(x - 0.5) * (1.0 + const.NEAR_JITTER * (np.abs(4.0 * x - 2.0) - 1.0))
-        corner: Array = np.where(np.abs(base + step - 0.5) <= 0.5, base + step, base - step)
+        corner = around(base, x, const.NEAR)
         category = np.bincount(self.owner)[self.owner] > 1
         corner[category] = x[category]
         return corner

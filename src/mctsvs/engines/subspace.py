@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mctsvs.common import Array, Indices
-from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, latin_hypercube
+from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.fill import FILL_INS, FillIn, make
 from mctsvs.options import Options, option
 from mctsvs.select import Selector
@@ -25,6 +25,7 @@ class SubspaceOptions(Options):
     burst           points it gets in place of `samples`, where a solver needs a longer run than the design gives it
     initial_points  of the initial design; default: the selector's usual number
     centre          its first point is the centre of the cube, with categories at random
+    near            with it: how far from the centre the others are in every coordinate; 0: all over the cube
     fill_in, k      how the other variables get their values: see `mctsvs.fill`
     """
 
@@ -32,6 +33,7 @@ class SubspaceOptions(Options):
     burst: int | None = option(None, least=1)
     initial_points: int | None = option(None, least=1)
     centre: bool = False
+    near: float = option(0.0, least=0.0, most=0.5)
     fill_in: str = option("best-k", among=FILL_INS)
     k: int = option(20, least=1)
 
@@ -101,9 +103,12 @@ class SubspaceEngine(HistoryEngine):
     def _design(self, n: int) -> Array:
         if not self.options.centre or self.proposed > 0:
             return latin_hypercube(n, self.dimension, self.rng)
-        middle = self.rng.random(self.dimension)
-        middle[np.bincount(self.owner)[self.owner] == 1] = 0.5
-        return np.concatenate([middle[None], latin_hypercube(n - 1, self.dimension, self.rng)])
+        middle, single = self.rng.random(self.dimension), np.bincount(self.owner)[self.owner] == 1
+        middle[single] = 0.5
+        others = latin_hypercube(n - 1, self.dimension, self.rng)
+        if self.options.near > 0.0:
+            others = np.where(single, around(middle, others, self.options.near), others)
+        return np.concatenate([middle[None], others])
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
