@@ -3,6 +3,7 @@
     python benchmarks/tables.py collect STORE ... --to docs/results/tables/NAME.csv [--at 50,100,200]
            [--problems PATTERN ...] [--methods NAME ...] [--seeds 0-9] [--recommended] [--wall] [--add]
     python benchmarks/tables.py write [PAGE ...] [--check]
+    python benchmarks/tables.py figure docs/results/tables/coco.csv --to docs/results/coco
 
 `collect` makes a file anew out of finished runs (rows.py says what is in a line; `--recommended`: true values of
 recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs compare` shows). With `--methods`, lines are in
@@ -210,6 +211,13 @@ def write(arguments: argparse.Namespace) -> None:
             page.write_text(BLOCK.sub(filled, text), encoding="utf-8")
 
 
+def figure(arguments: argparse.Namespace) -> None:
+    """Mean ranks of a suite, a plot for each number of variables."""
+    runs = rows.read(arguments.file)
+    found = {f"ranks, {dimension} variables": contest(group) for dimension, group in by_dimension(runs).items()}
+    suites.figure(found, arguments.to, points_of(runs))
+
+
 def collect(arguments: argparse.Namespace) -> None:
     chosen = {"recommended": arguments.recommended, "wall": arguments.wall}
     stored = [run for store in arguments.stores for run in rows.finished(store, arguments.at, **chosen)]
@@ -249,6 +257,10 @@ def main() -> None:
     other.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all results")
     other.add_argument("--check", action="store_true", help="write nothing")
     other.set_defaults(command=write)
+    drawn = commands.add_parser("figure", help="draw the mean ranks of a suite")
+    drawn.add_argument("file", type=Path, metavar="FILE", help="of runs")
+    drawn.add_argument("--to", type=Path, required=True, metavar="STEM", help="a name without ending")
+    drawn.set_defaults(command=figure)
     arguments = parser.parse_args()
     arguments.command(arguments)
 

@@ -143,6 +143,8 @@ def test_bars_are_spread_and_end_at_the_end(logarithmic: bool) -> None:
         assert scale[-1] - scale[positions[-2]] >= spacing / 2  # no two bars on top of each other at the end
     assert set(found[0][:-1]).isdisjoint(found[1][:-1])
     assert len(figures.bar_positions(x[:6], spacing, 0.5, logarithmic)) <= 2  # a short curve gets its share only
+    few = x[[0, 20, 40, 59]]  # points apart: one for each
+    assert figures.bar_positions(few, spacing, 0.5, logarithmic).tolist() == [0, 1, 2, 3]
 
 
 def test_curves_are_means_with_standard_errors() -> None:

@@ -334,9 +334,12 @@ def _cut(plot: Plot, ax: Any) -> None:
 def bar_positions(x: Array, spacing: float, phase: float, logarithmic: bool) -> Any:
     """Where to put a curve's bars and markers: evenly, each curve's a little aside of the others'.
 
-    The last point always has one, so none is nearer to it than half a spacing.
+    The last point always has one, so none is nearer to it than half a spacing. Points further apart than that have
+    one each.
     """
     scale, last = _scaled(x, logarithmic), len(x) - 1
+    if last > 0 and np.diff(scale).min() >= spacing > 0:
+        return np.arange(len(x))
     wanted = np.arange(scale[0] + spacing * phase, scale[-1], spacing) if spacing > 0 else scale[:0]
     found = np.searchsorted(scale, wanted).clip(0, last)
     return np.unique(np.append(found[scale[last] - scale[found] >= spacing / 2], last))

@@ -88,13 +88,13 @@ def section(contest: Contest, group_of: Callable[[str], str], points: Sequence[i
     return f"{len(contest.problems)} problems.\n\n{overall(contest, points)}\n\n{groupwise}\n"
 
 
-def figure(contests: Mapping[str, Contest], stem: Path) -> list[Path]:
-    """Mean rank by evaluations, a plot for each contest, by its title."""
+def figure(contests: Mapping[str, Contest], stem: Path, points: Sequence[int] = ()) -> list[Path]:
+    """Mean rank by evaluations, or after so many of them alone; a plot for each contest, by its title."""
     plots = []
     for title, contest in contests.items():
-        ranks = contest.ranks
+        x = np.array(points or range(1, contest.ranks.shape[2] + 1), dtype=np.float64)
+        ranks = contest.ranks[:, :, x.astype(np.intp) - 1]
         error = ranks.std(axis=0, ddof=1) / np.sqrt(len(ranks)) if len(ranks) > 1 else np.full(ranks.shape[1:], np.nan)
-        x = np.arange(1.0, ranks.shape[2] + 1)
         curves = [Curve(name, x, ranks[:, m].mean(axis=0), error[m]) for m, name in enumerate(contest.methods)]
         plots.append(Plot(title.partition(", ")[2], "evaluations", "mean rank", curves))  # the suite is the page's
     return draw(plots, stem)
