@@ -220,22 +220,25 @@ def figure(arguments: argparse.Namespace) -> None:
 
 def collect(arguments: argparse.Namespace) -> None:
     chosen = {"recommended": arguments.recommended, "wall": arguments.wall}
-    stored = [run for store in arguments.stores for run in rows.finished(store, arguments.at, **chosen)]
-    before = rows.read(arguments.to) if arguments.add else []
-    found = {(run.problem, run.method, run.budget, run.seed): run for run in (*before, *stored)}
-    patterns, methods, seeds = arguments.problems, arguments.methods, arguments.seeds
-    kept = [
+    stored = [
         run
-        for run in found.values()
-        if any(fnmatchcase(run.problem, pattern) for pattern in patterns)
-        and (not methods or run.method in methods)
-        and (not seeds or run.seed in seeds)
+        for store in arguments.stores
+        for run in rows.finished(store, arguments.at, **chosen)
+        if any(fnmatchcase(run.problem, pattern) for pattern in arguments.problems)
+        and (not arguments.methods or run.method in arguments.methods)
+        and (not arguments.seeds or run.seed in arguments.seeds)
     ]
+    before = rows.read(arguments.to) if arguments.add and arguments.to.exists() else []
+    if before and points_of(before) != sorted(arguments.at):
+        raise SystemExit(f"{arguments.to} has values at {points_of(before)}: give them as --at")
+    kept = {(run.problem, run.method, run.budget, run.seed): run for run in (*before, *stored)}
+    rest = by_method(before) if arguments.add else sorted(by_method(stored))
+    order = list(dict.fromkeys((*arguments.methods, *rest, *by_method(stored))))
 
     def place(run: Run) -> tuple[object, ...]:
-        return rows.natural(run.problem), methods.index(run.method) if methods else run.method, run.budget, run.seed
+        return rows.natural(run.problem), order.index(run.method), run.budget, run.seed
 
-    rows.write(sorted(kept, key=place), arguments.to)
+    rows.write(sorted(kept.values(), key=place), arguments.to)
     print(f"{len(kept)} runs: {arguments.to}")
 
 

@@ -24,7 +24,7 @@ from mctsvs.tree import Node
 if TYPE_CHECKING:
     from mctsvs.gp.lattice import Lattice
 
-MANY = 10  # coordinates, from which on a design lies around a point
+MANY = 10  # coordinates, from which on a design may lie around a point
 
 
 @dataclass(frozen=True)
@@ -241,15 +241,22 @@ def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
     return (order + rng.random((n, d))) / n
 
 
-def around(base: Array, points: Array, reach: float, jitter: float = 0.1) -> Array:
-    """(n, D) corners of a box around a point (D,), each on the sides where one of the points (n, D) of a design lies.
+def beside(base: Array, steps: Array) -> Array:
+    """Points that far from one (D,), on its other side in coordinates in which they would leave the cube."""
+    points = base + steps
+    inside: Array = np.clip(np.where(np.abs(points - 0.5) <= 0.5, points, base - steps), 0.0, 1.0)
+    return inside
+
+
+def around(base: Array, points: Array, reach: float, free: Array, jitter: float = 0.1) -> Array:
+    """Points (..., D) of a design as corners of a box around one (D,), each on the sides on which it lies.
 
     In many dimensions points spread over the cube are all far from its centre and from each other, and say little of
-    where the optimum is most likely to be; of few coordinates they stay where they are. Sides vary a little, so that no
-    two corners are the same.
+    where the optimum is most likely to be. Coordinates that are not free, (D,) bool, stay as they are, and so do all
+    where the free ones are few. Sides vary a little, so that no two corners are the same.
     """
-    if points.shape[-1] < MANY:
+    if free.sum() < MANY:
         return points
     steps = reach * np.sign(points - 0.5) * (1.0 + jitter * (np.abs(4.0 * points - 2.0) - 1.0))
-    corners: Array = np.where(np.abs(base + steps - 0.5) <= 0.5, base + steps, base - steps)
+    corners: Array = np.where(free, beside(base, steps), points)
     return corners

@@ -75,7 +75,7 @@ METHODS: Mapping[str, Method] = _table(
         "this library",
         "all",
         "iso",
-        defaults={**solve.ISOTROPIC, "samples": 1, "initial_points": 10, "centre": True, "near": 0.2},
+        defaults={**solve.ISOTROPIC, "samples": 1, "initial_points": 10, "centre": True, "reach": 0.2},
     ),
     Method("turbo", "Bayesian optimisation in a trust region", TURBO, "all", "turbo", defaults=BURST),
     Method(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mctsvs import Categorical, Float, Integer, Optimizer, problems
+from mctsvs import Boolean, Categorical, Float, Integer, Optimizer, problems
 from mctsvs.common import Array
 from mctsvs.default import EvidenceSearch, phases
 from mctsvs.default.constants import AT_END, FEWEST
@@ -389,6 +389,28 @@ def test_first_points_are_spread_over_the_cube_where_coordinates_are_few_or_it_i
     cells = np.floor(20 * points).astype(int)
     assert all(len(set(column)) == 9 for column in cells.T)  # of a Latin hypercube
     assert np.abs(points - 0.5).max() > 0.4
+
+
+def test_first_points_take_all_values_of_grids() -> None:
+    """A fifth of the range does not lead from one half to the other."""
+    floats = {f"x{i}": (0.0, 1.0) for i in range(20)}
+    opt = Optimizer({**floats, "b": Boolean(), "k": Integer(1, 2)}, direction="maximize", method="mcts-vs", seed=3)
+    seen = set()
+    for _ in range(10):
+        (trial,) = opt.ask()
+        seen.add((trial.params["b"], trial.params["k"]))
+        opt.tell(trial, float(trial.params["x3"]))
+    assert len(seen) == 4
+
+
+def test_points_from_elsewhere_do_not_spoil_a_design_of_all() -> None:
+    """Models that must tell variables apart get points all over the cube."""
+    rng = np.random.default_rng(0)
+    opt = Optimizer([(0.0, 1.0)] * 30, method="mcts-vs", seed=3)
+    for _ in range(12):
+        opt.add(rng.random(30), rng.standard_normal(), noise=1.0)
+    points = np.array([trial.unit for trial in opt.ask(6)])
+    assert all(np.abs(x - 0.5).max() > 0.4 for x in points[1:])
 
 
 def test_first_points_keep_categories_and_stay_in_the_cube() -> None:

@@ -128,15 +128,22 @@ def test_all_variables_are_one_array_that_nobody_can_write_to() -> None:
     assert not one.variables.flags.writeable
 
 
-@pytest.mark.parametrize(("dimension", "near"), [(40, 0.2), (40, 0.0), (9, 0.2)])
-def test_a_design_around_the_centre(dimension: int, near: float) -> None:
+@pytest.mark.parametrize(("dimension", "reach"), [(40, 0.2), (40, 0.0), (9, 0.2)])
+def test_a_design_around_the_centre(dimension: int, reach: float) -> None:
     """Corners of a box, where that is asked for and coordinates are many."""
-    opt = Optimizer([(0.0, 1.0)] * dimension, method="bo-iso", seed=1, near=near)
+    opt = Optimizer([(0.0, 1.0)] * dimension, method="bo-iso", seed=1, reach=reach)
     points = np.array([trial.unit for trial in opt.ask(10)])
     steps = np.abs(points - 0.5)
     assert (steps[0] == 0.0).all()
-    if dimension == 40 and near > 0.0:
+    if dimension == 40 and reach > 0.0:
         assert ((steps[1:] >= 0.18 - 1e-12) & (steps[1:] <= 0.22 + 1e-12)).all()
         assert len(np.unique(points > 0.5, axis=0)) == 10
     else:
         assert steps[1:].max() > 0.4
+
+
+def test_every_part_of_a_design_lies_around_the_centre() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 40, method="mcts-vs-bo", seed=1, centre=True, reach=0.45)
+    steps = np.array([np.abs(trial.unit - 0.5) for trial in opt.ask(12)])
+    assert (steps[0] == 0.0).all()
+    assert ((steps[1:] >= 0.4) & (steps[1:] <= 0.5)).all()

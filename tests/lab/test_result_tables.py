@@ -103,9 +103,11 @@ def test_runs_of_one_method_done_again_leave_the_others_in_the_file(
         return tables.rows.read(file)
 
     before = collect(tmp_path / "runs", "--methods", "random", "mcts-vs-rs")
-    after = collect(tmp_path / "again" / "runs", "--methods", "random", "mcts-vs-rs", "--add")
+    after = collect(tmp_path / "again" / "runs", "--methods", "random", "--add")
     assert [(run.method, run.seed, run.at) for run in after] == [(run.method, run.seed, run.at) for run in before]
     assert [run.ms for run in after[3:]] == [run.ms for run in before[3:]]
+    with pytest.raises(SystemExit, match=r"has values at \[20\]: give them as --at"):
+        collect(tmp_path / "again" / "runs", "--at", "10", "--add")
     assert len(collect(tmp_path / "again" / "runs")) == 3
 
 

@@ -28,10 +28,9 @@ from mctsvs.tree import Node
 
 @dataclass
 class FirstPoints:
-    """The centre, corners of a box around the best point so far, one Latin hypercube, then points anywhere.
+    """The centre and one Latin hypercube for the whole run, then points anywhere.
 
-    The hypercube is for few coordinates, and for models that must tell variables apart. Not Sobol points: a few of them
-    in hundreds of dimensions have equal columns, whose variables no model tells apart.
+    Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
     """
 
     owner: Indices  # (D,) variable of each coordinate
@@ -46,19 +45,9 @@ class FirstPoints:
         points[0, np.bincount(self.owner)[self.owner] == 1] = 0.5
         return points
 
-    def next(self, best: Array | None, rng: np.random.Generator, *, near: bool) -> Array:
-        """The next one; `near`: the first of them around the best point known, or the centre."""
+    def next(self, rng: np.random.Generator) -> Array:
         self.used += 1
-        if self.used > const.DESIGN_OF_ALL:
-            return rng.random(len(self.owner))
-        x: Array = self.points[self.used - 1]
-        if not near or not 1 < self.used <= const.DESIGN:
-            return x
-        base = self.points[0] if best is None else best
-        corner = around(base, x, const.NEAR)
-        category = np.bincount(self.owner)[self.owner] > 1
-        corner[category] = x[category]
-        return corner
+        return self.points[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(len(self.owner))
 
 
 class EvidenceSearch(HistoryEngine):
@@ -250,10 +239,17 @@ class EvidenceSearch(HistoryEngine):
         gain = const.LEAST_SUCCESS * float(self.history.y.std())
         self.found_model.learn(d, success=y > question.level + gain)
 
-    def design(self) -> Question:
-        """A point of the design."""
-        x = self.spread(self.first_points.next(self.incumbent, self.rng, near=self.options.near)[None])[0]
-        return Question(Kind.DESIGN, x, self.everything, self.level)
+    def design(self, *, near: bool = False) -> Question:
+        """A point of the design: spread over the cube or, but for the first, near the best so far.
+
+        Grids and categories are spread in any case: a step may not leave their value.
+        """
+        x = self.first_points.next(self.rng)
+        confined = self.region is not None and self.region.constrained
+        if near and self.first_points.used > 1 and not confined:
+            base = self.first_points.points[0] if self.incumbent is None else self.incumbent
+            x = around(base, x, const.NEAR, self.continuous)
+        return Question(Kind.DESIGN, self.spread(x[None])[0], self.everything, self.level)
 
     def nudge(self) -> Question:
         """A point that is hardly another one: noise shows in its value, a change of the objective does not.

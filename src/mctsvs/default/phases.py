@@ -107,7 +107,7 @@ class Design(Phase):
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
-            return search.design(), self
+            return search.design(near=search.options.near), self
         return Nudge(self.probe).next(search, waiting)
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:

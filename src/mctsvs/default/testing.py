@@ -15,7 +15,7 @@ from mctsvs.default import constants as const
 from mctsvs.default.bisection import Bisection
 from mctsvs.default.corners import Corners, Flip, Mask
 from mctsvs.default.questions import Kind, Question
-from mctsvs.engine import Observation
+from mctsvs.engine import Observation, beside
 
 if TYPE_CHECKING:
     from mctsvs.default.engine import EvidenceSearch
@@ -118,8 +118,7 @@ def box(search: EvidenceSearch, waiting: Array) -> Corners:
     sign = np.where(np.abs(way) < 1e-9, np.where(rng.random(n) < 0.5, -1.0, 1.0), np.sign(way))
     # sides differ: equal changes of variables that are alike would have equal values
     step = np.clip(np.abs(way), *const.SIDES) * (1.0 + const.JITTER * (rng.random(n) - 0.5))
-    other = base + sign * step
-    other = np.clip(np.where(np.abs(other - 0.5) > 0.5, base - sign * step, other), 0.0, 1.0)
+    other = beside(base, sign * step)
     if search.lattice is not None:
         other = search.lattice.changed(other, base, rng)
     return Corners.between(base, other, ~search.evidence.asleep, search.level)

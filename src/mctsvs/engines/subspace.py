@@ -25,7 +25,7 @@ class SubspaceOptions(Options):
     burst           points it gets in place of `samples`, where a solver needs a longer run than the design gives it
     initial_points  of the initial design; default: the selector's usual number
     centre          its first point is the centre of the cube, with categories at random
-    near            with it: how far from the centre the others are in every coordinate; 0: all over the cube
+    reach           how far from the centre its other points are in every coordinate; 0: a Latin hypercube
     fill_in, k      how the other variables get their values: see `mctsvs.fill`
     """
 
@@ -33,7 +33,7 @@ class SubspaceOptions(Options):
     burst: int | None = option(None, least=1)
     initial_points: int | None = option(None, least=1)
     centre: bool = False
-    near: float = option(0.0, least=0.0, most=0.5)
+    reach: float = option(0.0, least=0.0, most=0.45)
     fill_in: str = option("best-k", among=FILL_INS)
     k: int = option(20, least=1)
 
@@ -101,14 +101,14 @@ class SubspaceEngine(HistoryEngine):
         return [self.proposal(x, variables, self.selector.iteration, purpose) for x in points]
 
     def _design(self, n: int) -> Array:
-        if not self.options.centre or self.proposed > 0:
-            return latin_hypercube(n, self.dimension, self.rng)
-        middle, single = self.rng.random(self.dimension), np.bincount(self.owner)[self.owner] == 1
-        middle[single] = 0.5
-        others = latin_hypercube(n - 1, self.dimension, self.rng)
-        if self.options.near > 0.0:
-            others = np.where(single, around(middle, others, self.options.near), others)
-        return np.concatenate([middle[None], others])
+        first = self.options.centre and self.proposed == 0
+        middle, single = np.full(self.dimension, 0.5), np.bincount(self.owner)[self.owner] == 1
+        if first:
+            middle[~single] = self.rng.random(self.dimension)[~single]
+        points = latin_hypercube(n - first, self.dimension, self.rng)
+        if self.options.reach > 0.0:
+            points = around(middle, points, self.options.reach, single)
+        return np.concatenate([middle[None], points]) if first else points
 
     def absorb(self, batch: Sequence[Observation]) -> None:
         super().absorb(batch)
