@@ -68,6 +68,15 @@ def rewrite(path: Path, changes: Mapping[str, Any], record: Mapping[str, Any]) -
     path.write_bytes(gzip.compress(json.dumps(content | changes).encode()))
 
 
+def test_a_series_may_have_the_name_of_a_field(tmp_path: Path) -> None:
+    """Every record has the point recommended at its end; benchmarks also keep those of the way there."""
+    store = finished(tmp_path)
+    rewrite(store.path(JOB), {}, {"extra": {"recommended": [None] * 7 + [3.0]}})
+    assert store.load(JOB).series("recommended")[-1] == 3.0
+    assert len(store.load(JOB).series("values")) == 8
+    assert store.load(JOB).series("true") == []
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", '"run"', "{", "[" * 100_000])
 def test_what_is_no_run_is_damage(content: str, tmp_path: Path) -> None:
     store = finished(tmp_path)

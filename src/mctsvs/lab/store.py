@@ -202,9 +202,9 @@ class Stored:
     record: Mapping[str, Any]
 
     def series(self, name: str) -> list[float]:
-        """A list of numbers of the record, NaN where it holds null."""
-        found = self.record["extra"].get(name) if name not in self.record else self.record[name]
-        return floats(found or [])
+        """A list of numbers of the record, or of those that only some methods measure; NaN where it holds null."""
+        found = self.record["extra"].get(name) or self.record.get(name) or []
+        return floats(found)
 
 
 def floats(series: Iterable[Any]) -> list[float]:
