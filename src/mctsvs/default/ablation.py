@@ -11,7 +11,7 @@ from mctsvs.options import Options
 class Ablation(Options):
     """Parts of the method; each can be left out, to see what it adds (docs/results/ablation.md).
 
-    near       the first points are corners of a box around the best so far; without, a Latin hypercube
+    near       first points around the centre, where that is a good place; without, all over the cube
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     plateaus   values that often repeat: no tests, and a lengthscale for each variable

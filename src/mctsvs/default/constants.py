@@ -5,6 +5,7 @@ The page is docs/results/ablation.md: what each part adds, and under "Tried and 
 
 # the design (page: first points around the centre; Sobol points to start from)
 DESIGN = 10  # points before the first decision
+SPREAD = 3  # of them, the centre among them, are spread over the cube in any case
 NEAR = 0.2  # half a side of the box around the best point whose corners they are, where coordinates are many
 FIRST_PROBE = 26  # evaluations before the first probe: after the design, steps of the model of all variables
 DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart

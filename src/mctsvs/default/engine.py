@@ -240,16 +240,25 @@ class EvidenceSearch(HistoryEngine):
         self.found_model.learn(d, success=y > question.level + gain)
 
     def design(self, *, near: bool = False) -> Question:
-        """A point of the design: spread over the cube or, but for the first, near the best so far.
+        """A point of the design: spread over the cube, or near the best so far if the centre is better than a few such.
 
         Grids and categories are spread in any case: a step may not leave their value.
         """
         x = self.first_points.next(self.rng)
-        confined = self.region is not None and self.region.constrained
-        if near and self.first_points.used > 1 and not confined:
+        if near and self.first_points.used > const.SPREAD and self._centred:
             base = self.first_points.points[0] if self.incumbent is None else self.incumbent
             x = around(base, x, const.NEAR, self.continuous)
         return Question(Kind.DESIGN, self.spread(x[None])[0], self.everything, self.level)
+
+    @property
+    def _centred(self) -> bool:
+        """Whether the best point, as far as known, is none of those spread over the cube."""
+        if self.region is not None and self.region.constrained:
+            return False  # a corner may not be allowed
+        if self.incumbent is None:
+            return True
+        away = np.abs((self.first_points.points[1:] - self.incumbent)[:, self.continuous])
+        return bool((away.max(axis=1, initial=0.0) > const.SAME_POINT).all())
 
     def nudge(self) -> Question:
         """A point that is hardly another one: noise shows in its value, a change of the objective does not.
