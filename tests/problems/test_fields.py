@@ -145,6 +145,8 @@ def test_rover_takes_points_that_repeat(pattern: str, need: Need) -> None:
     counts = {"all": [30], "three": [10, 10, 10], "pairs": [2] * 15}[pattern]
     x = np.repeat(rng.random((len(counts), 2)), counts, axis=0).ravel()
     assert np.isfinite(rover.reward(x))
+    almost = np.clip(x + 1e-12 * rng.random(60), 0.0, 1.0)
+    assert rover.reward(almost) == pytest.approx(rover.reward(x), abs=1e-6)
 
 
 def test_mopta_feasible_design_is_as_light_as_published(need: Need) -> None:

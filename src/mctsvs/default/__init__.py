@@ -22,9 +22,9 @@ a change of phase loses nothing.
 
 Read phases.py, then engine.py (what a run knows), questions.py and testing.py (what is asked about variables, and what
 the answers say), sparsity.py and evidence.py (how many variables matter, and which), corners.py and bisection.py (two
-ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py), shape.py
-and noisy.py (which model of all variables), closer.py (where neither predicts anything). What can be switched off is
-in ablation.py, the numbers and where they were measured in constants.py.
+ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py), shape.py,
+challenger.py and noisy.py (which model of all variables), closer.py (where neither predicts anything). What can be
+switched off is in ablation.py, the numbers and where they were measured in constants.py.
 """
 
 from mctsvs.default.engine import EvidenceSearch

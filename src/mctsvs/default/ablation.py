@@ -15,7 +15,8 @@ class Ablation(Options):
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     plateaus   values that often repeat: no tests, and a lengthscale for each variable
-    border     where the best point is at the border, every other step tells variables apart
+    border     where the best point is at the border, every other early step tells variables apart
+    challenger where variables are modelled alike, some steps tell them apart: the more, the better their points are
     closer     where the model predicts nothing, steps stay near the best point
     accept     a test that is better becomes the incumbent
     live       early steps move all variables not rejected yet; without, those found alone
@@ -34,6 +35,7 @@ class Ablation(Options):
     decision: bool = True
     plateaus: bool = True
     border: bool = True
+    challenger: bool = True
     closer: bool = True
     accept: bool = True
     live: bool = True

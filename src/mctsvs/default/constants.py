@@ -67,6 +67,11 @@ PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it se
 PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
 AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their range, from which on it is at the border
 
+# the model that tells variables apart, where they are modelled alike (page: the challenger)
+GOOD = 0.25  # share of the values, the largest, among which that of its point must be
+FIRST_CHALLENGE, FIRST_EVERY = 12, 2  # evaluations before its first turn and from turn to turn, in the first steps
+CHALLENGE, EVERY = 50, 4  # the same where all variables matter
+
 # where no model predicts anything (page: looking closer)
 CLOSE, CLOSEST = 0.1, 1e-5  # sides of the box around the best point, at first and at least
 CLOSE_TURNS = 5  # of which all but one are in the box; odd, because the other models count by two

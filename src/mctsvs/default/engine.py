@@ -13,6 +13,7 @@ from mctsvs.common import Array, Indices
 from mctsvs.default import constants as const
 from mctsvs.default.ablation import Ablation
 from mctsvs.default.all_variables import AllModel
+from mctsvs.default.challenger import Challenger
 from mctsvs.default.evidence import Evidence
 from mctsvs.default.found import FoundModel, View
 from mctsvs.default.noisy import Rivalry
@@ -57,7 +58,7 @@ class EvidenceSearch(HistoryEngine):
     options: Ablation
     # fmt: off
     saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump",
-             "rivalry", "first_points", "found_model", "all_model")
+             "rivalry", "challenger", "first_points", "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
     phase: Phase
@@ -71,6 +72,7 @@ class EvidenceSearch(HistoryEngine):
     doubt: Question | None = None  # the nudge whose value differed by so little that it may be exact
     jump: float = 0.0  # by how much
     rivalry: Rivalry  # of the models of all variables, under noise
+    challenger: Challenger  # of the model that tells variables apart, without noise
     first_points: FirstPoints
     found_model: FoundModel
     all_model: AllModel
@@ -83,7 +85,7 @@ class EvidenceSearch(HistoryEngine):
         self.evidence, self.count = Evidence(n), ActiveCount(n)
         self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
         self.found_model, self.all_model = FoundModel(options), AllModel(self.owner, options)
-        self.rivalry = Rivalry()
+        self.rivalry, self.challenger = Rivalry(), Challenger()
 
     def plan(self, budget: int) -> None:
         """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
@@ -140,6 +142,11 @@ class EvidenceSearch(HistoryEngine):
     @property
     def evaluated(self) -> int:
         return len(self.history) + len(self.history.failures)
+
+    @property
+    def asked(self) -> int:
+        """Points evaluated, and those of ours that wait for their value."""
+        return self.evaluated + len(self.open)
 
     @property
     def left(self) -> float:
@@ -310,7 +317,9 @@ class EvidenceSearch(HistoryEngine):
             return None
         return Cut.of(self.region, self.incumbent, moved, others_give_way=True)
 
-    def step_in_all(self, waiting: Array, among: Indices | None = None, *, alike: bool = False) -> Question:
+    def step_in_all(
+        self, waiting: Array, among: Indices | None = None, *, alike: bool = False, kind: Kind = Kind.ALL
+    ) -> Question:
         """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
         model, turn = self.all_model, self.turn
         model.lattice, model.region = self.lattice, self.region
@@ -321,7 +330,7 @@ class EvidenceSearch(HistoryEngine):
             x = model.propose_alike(self.history, waiting, self.rng)
         else:
             x = model.propose(turn, self.history, waiting, self.rng)
-        return Question(Kind.ALL, x, np.unique(self.owner[model.moved]), self.level)
+        return Question(kind, x, np.unique(self.owner[model.moved]), self.level)
 
     def step_closer(self, waiting: Array) -> Question:
         """A step near the best point, in the coordinates that are not on a grid there."""

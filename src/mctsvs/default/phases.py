@@ -41,6 +41,8 @@ class Phase(Saved):
             return OptimiseAll() if search.noisy else self.without_noise(search)
         if kind is Kind.CLOSE:
             search.all_model.closer.learn(success=y > question.level)
+        if kind is Kind.CHALLENGE:
+            search.challenger.learn(y, search.history.y, search.asked)
         if not np.isfinite(y):
             testing.abandon(search, question)
             return self
@@ -50,7 +52,7 @@ class Phase(Saved):
             testing.learn(search, question, observation)
         if kind is Kind.LOCAL:
             search.learn_locally(question, y)
-        if kind is Kind.ALL and y > question.level:
+        if kind in (Kind.ALL, Kind.CHALLENGE) and y > question.level:
             search.all_model.trust()
         return self
 
@@ -155,6 +157,8 @@ class Probe(Phase):
         if len(fresh) == 0:
             return search.design(), self._decide(search)
         if search.evaluated + len(waiting) < const.FIRST_PROBE:
+            if shape.challenged(search, first=True):
+                return search.step_in_all(waiting, kind=Kind.CHALLENGE), self
             return search.step_in_all(waiting, alike=not shape.in_steps(search)), self
         if len(fresh) == len(self.fresh) == len(search.everything) and shape.in_steps(search):
             return OptimiseAll().next(search, waiting)
@@ -251,6 +255,8 @@ class OptimiseAll(Phase):
             return search.design(), self
         if shape.no_shape(search) and search.turn % const.CLOSE_TURNS > 0:
             return search.step_closer(waiting), self
+        if shape.challenged(search):
+            return search.step_in_all(waiting, kind=Kind.CHALLENGE), self
         return search.step_in_all(waiting, alike=shape.turn_of_alike(search)), self
 
     def elsewhere(self, search: EvidenceSearch, observation: Observation) -> Phase:

@@ -21,6 +21,7 @@ class Kind(Enum):
     NUDGE = "looking for noise"  # is the value nearly the same right beside the incumbent, or is there noise?
     CLOSE = "step close to the best point"  # is this better, near a point beyond which no model predicts anything?
     ALL = "step in many variables"  # is this better, with other values of all variables, or of all not rejected yet?
+    CHALLENGE = "step in many variables, told apart"  # the same by a model that must show what it is worth
 
 
 @dataclass(frozen=True, eq=False)

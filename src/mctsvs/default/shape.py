@@ -18,15 +18,29 @@ if TYPE_CHECKING:
 def turn_of_alike(search: EvidenceSearch) -> bool:
     """Whether a step in all variables is that of the model which treats them alike.
 
-    Always, where all matter, unless the best point is at the border: no bowl has its bottom there. Then, and where some
-    variables do nothing, on every other turn. Never where values go in steps. Under noise nobody knows what matters,
-    and the model that predicts better is chosen.
+    Where all matter always, beside the turns of the challenger; before the first of these on every other turn if the
+    best point is at the border: no bowl has its bottom there. Where some variables do nothing, on every other turn.
+    Never where values go in steps. Under noise nobody knows what matters, and the model that predicts better is chosen.
     """
     if not search.options.alike or in_steps(search) or search.noisy is None:
         return False
     if search.noisy:
         return search.rivalry.alike(search.turn, search.history.X, search.history.y)
-    return (all_matter(search) and not at_border(search)) or search.turn % 2 == 1
+    halved = at_border(search) and not (search.options.challenger and search.asked >= const.CHALLENGE)
+    return (all_matter(search) and not halved) or search.turn % 2 == 1
+
+
+def challenged(search: EvidenceSearch, *, first: bool = False) -> bool:
+    """Whether the model that tells variables apart has this turn: its points have been good, or shall show if they are.
+
+    In the first steps where variables are many, later where all matter: elsewhere it has its turns in any case.
+    """
+    after, every = (const.FIRST_CHALLENGE, const.FIRST_EVERY) if first else (const.CHALLENGE, const.EVERY)
+    wanted = len(search.owner) > const.NOT_MANY if first else all_matter(search)
+    exact = search.noisy is False and not search.history.constrained and not in_steps(search)
+    if not (search.options.challenger and search.options.alike and wanted and exact and search.asked >= after):
+        return False
+    return search.challenger.due(search.asked, every)
 
 
 def in_steps(search: EvidenceSearch) -> bool:

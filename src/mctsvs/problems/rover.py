@@ -24,6 +24,7 @@ from mctsvs.problems.problem import Family, Problem, Variation
 
 POINTS = 30
 SAMPLES = 1000  # places along the path where its cost is taken
+SAME_PLACE = 1e-9  # points nearer to each other are one
 LOW, HIGH = -0.1, 1.1
 OBSTACLE, LENGTH, MISS, OFFSET = 20.0, 0.05, 10.0, 5.0
 
@@ -63,8 +64,8 @@ def path(x: Array) -> Array:
     from scipy.interpolate import splev, splprep
 
     points = (LOW + (HIGH - LOW) * x).reshape(POINTS, 2)
-    # splprep refuses a point that repeats the one before it; the curve is the same without it
-    fresh = np.concatenate([[True], (np.diff(points, axis=0) != 0).any(axis=1)])
+    # splprep refuses a point that repeats the one before it, or nearly does; the curve is the same without it
+    fresh = np.concatenate([[True], (np.abs(np.diff(points, axis=0)) > SAME_PLACE).any(axis=1)])
     points = points[fresh]
     if len(points) < 4:  # too few for a cubic curve: straight lines from one to the next
         place = np.linspace(0, max(len(points) - 1, 1), SAMPLES)

@@ -1,0 +1,40 @@
+"""A challenger: a model with a turn now and then, soon again while its points are good, ever later while they are not.
+
+Where all variables matter, the model that treats them alike nearly always proposes the better points; but there are
+functions, a path past obstacles or the parts of a car, where some matter far more than others. How the values of a few
+points rank among all is enough to tell, long before one of them is the best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mctsvs.common import Array
+from mctsvs.default import constants as const
+
+
+@dataclass
+class Challenger:
+    """When the model has its next turn, in evaluations."""
+
+    every: int = 0  # from one turn to the next, while its points are good
+    wait: int = 0  # from one turn to the next, as it is now
+    next: int = 0
+
+    def due(self, evaluated: int, every: int) -> bool:
+        """Whether it is its turn; another rhythm than before begins at once."""
+        if every != self.every:
+            self.every = self.wait = every
+            self.next = evaluated
+        if evaluated < self.next:
+            return False
+        self.next = evaluated + self.wait  # until its value is known
+        return True
+
+    def learn(self, y: float, values: Array, evaluated: int) -> None:
+        """From the value of its point, the last of those evaluated; NaN is that of a point that failed."""
+        good = np.isfinite(y) and np.mean(values > y) <= const.GOOD
+        self.wait = self.every if good else 2 * self.wait
+        self.next = evaluated - 1 + self.wait

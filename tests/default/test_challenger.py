@@ -1,0 +1,117 @@
+"""The model that tells variables apart, where others model all alike: the more turns, the better its points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs import Optimizer
+from mctsvs.common import Array
+from mctsvs.default import EvidenceSearch
+from mctsvs.default import constants as const
+from mctsvs.default.challenger import Challenger
+from mctsvs.default.questions import Kind
+
+D = 30
+PLACE = np.random.default_rng(3).random(D)
+WEIGHTS = 10.0 ** -np.linspace(0.0, 6.0, D)
+
+
+def bowl(x: Array) -> float:
+    """All variables alike."""
+    return float(((x - PLACE) ** 2).sum())
+
+
+def valley(x: Array) -> float:
+    """All variables matter, some a million times more than others."""
+    return float((WEIGHTS * (x - PLACE) ** 2).sum())
+
+
+def run(function: Callable[[Array], float], n: int, seed: int, *, batch: int = 1, **options: Any) -> Optimizer:
+    opt = Optimizer([(0.0, 1.0)] * D, method="mcts-vs", seed=seed, **options)
+    while len(opt.trials) < n:
+        for trial in opt.ask(batch):
+            opt.tell(trial, function(trial.x))
+    return opt
+
+
+def challenges(opt: Optimizer) -> list[int]:
+    return [number for number, trial in enumerate(opt.trials) if trial.purpose == Kind.CHALLENGE.value]
+
+
+def test_good_points_bring_the_next_turn_soon_and_bad_ones_late() -> None:
+    challenger, values = Challenger(), np.arange(100.0)
+    assert [n for n in range(60, 64) if challenger.due(n, every=4)] == [60]
+    challenger.learn(98.5, values, 61)
+    assert challenger.next == 64
+    assert challenger.due(64, every=4)
+    challenger.learn(10.0, values, 65)
+    assert challenger.next == 72
+    assert challenger.due(72, every=4)
+    challenger.learn(np.nan, values, 73)  # a point that failed is no good one
+    assert challenger.next == 88
+    assert challenger.due(88, every=4)
+    challenger.learn(100.0, values, 89)
+    assert challenger.next == 92
+
+
+def test_another_rhythm_begins_at_once() -> None:
+    challenger = Challenger()
+    assert challenger.due(12, every=2)
+    challenger.learn(-1.0, np.zeros(20), 13)
+    assert challenger.due(50, every=4)
+    assert challenger.wait == 4
+
+
+def test_it_has_more_turns_where_some_variables_matter_more() -> None:
+    alike, apart = (len(challenges(run(function, 110, seed=1))) for function in (bowl, valley))
+    assert 1 <= alike <= 5  # at 50, and every time twice as long after the last
+    assert apart >= 2 * alike
+
+
+def test_turns_begin_when_they_should() -> None:
+    few = run(valley, 60, seed=2)
+    assert challenges(few)[0] >= const.CHALLENGE
+    opt = Optimizer([(0.0, 1.0)] * (const.NOT_MANY + 1), method="mcts-vs", seed=2)
+    for _ in range(const.FIRST_PROBE):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(((trial.x[:5] - 0.2) ** 2).sum()))
+    assert challenges(opt)[0] == const.FIRST_CHALLENGE
+
+
+@pytest.mark.parametrize("options", [{"challenger": False}, {"alike": False}])
+def test_it_can_be_left_out(options: dict[str, bool]) -> None:
+    assert not challenges(run(valley, 60, seed=1, **options))
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_run_goes_on_from_its_state(batch: int) -> None:
+    opt = run(valley, 64, seed=5, batch=batch)
+    assert challenges(opt)
+    (waiting,) = opt.ask()
+    again = Optimizer.restore(opt.state())
+    for one in (opt, again):
+        one.tell(one.pending[0], valley(waiting.x))
+    assert isinstance(again._engine, EvidenceSearch)
+    assert isinstance(opt._engine, EvidenceSearch)
+    assert again._engine.challenger == opt._engine.challenger
+    for _ in range(10):
+        (first,), (second,) = opt.ask(), again.ask()
+        assert np.array_equal(first.unit, second.unit)
+        opt.tell(first, valley(first.x))
+        again.tell(second, valley(second.x))
+
+
+def test_failures_do_not_disturb_it() -> None:
+    """A challenger whose points all fail has fewer and fewer turns."""
+    opt = Optimizer([(0.0, 1.0)] * D, method="mcts-vs", seed=1)
+    for _ in range(120):
+        (trial,) = opt.ask()
+        opt.tell(trial, np.nan if trial.purpose == Kind.CHALLENGE.value else valley(trial.x))
+    turns = challenges(opt)
+    gaps = np.diff(turns)
+    assert len(turns) >= 3
+    assert (gaps[1:] >= 2 * gaps[:-1] - 1).all()
