@@ -58,6 +58,16 @@ def test_good_points_bring_the_next_turn_soon_and_bad_ones_late() -> None:
     assert challenger.next == 92
 
 
+def test_where_nothing_is_gained_it_has_every_other_turn() -> None:
+    challenger, turns = Challenger(), []
+    for n in range(60, 100):
+        if challenger.due(n, every=4, stalled=n >= 80):
+            turns.append(n)
+            challenger.learn(-1.0, np.zeros(n), n + 1)
+    assert turns == [60, 68, *range(80, 100, 2)]
+    assert challenger.wait == const.LONGEST_WAIT
+
+
 def test_another_rhythm_begins_at_once() -> None:
     challenger = Challenger()
     assert challenger.due(12, every=2)

@@ -71,6 +71,8 @@ AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their ran
 GOOD = 0.25  # share of the values, the largest, among which that of its point must be
 FIRST_CHALLENGE, FIRST_EVERY = 12, 2  # evaluations before its first turn and from turn to turn, in the first steps
 CHALLENGE, EVERY = 50, 4  # the same where all variables matter
+STALLED = 25  # evaluations without a gain, from which on it has every other turn there
+LONGEST_WAIT = 512
 
 # where no model predicts anything (page: looking closer)
 CLOSE, CLOSEST = 0.1, 1e-5  # sides of the box around the best point, at first and at least
