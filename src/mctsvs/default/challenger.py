@@ -21,21 +21,24 @@ class Challenger:
 
     every: int = 0  # from one turn to the next, while its points are good
     wait: int = 0  # from one turn to the next, as it is now
-    next: int = 0
-    last: int = 0
+    last: int = 0  # turn, or the evaluation before which its value was told
+
+    @property
+    def next(self) -> int:
+        return self.last + self.wait
 
     def due(self, evaluated: int, every: int, *, stalled: bool = False) -> bool:
         """Whether it is its turn. Another rhythm begins at once; where nothing is gained, it has every other turn."""
         if every != self.every:
             self.every = self.wait = every
-            self.next = evaluated
+            self.last = evaluated - every
         if evaluated < (min(self.next, self.last + 2) if stalled else self.next):
             return False
-        self.last, self.next = evaluated, evaluated + self.wait  # until its value is known
+        self.last = evaluated
         return True
 
     def learn(self, y: float, values: Array, evaluated: int) -> None:
         """From the value of its point, the last of those evaluated; NaN is that of a point that failed."""
         good = np.isfinite(y) and np.mean(values > y) <= const.GOOD
         self.wait = self.every if good else min(2 * self.wait, const.LONGEST_WAIT)
-        self.next = evaluated - 1 + self.wait
+        self.last = evaluated - 1

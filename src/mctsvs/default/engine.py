@@ -72,7 +72,7 @@ class EvidenceSearch(HistoryEngine):
     doubt: Question | None = None  # the nudge whose value differed by so little that it may be exact
     jump: float = 0.0  # by how much
     rivalry: Rivalry  # of the models of all variables, under noise
-    challenger: Challenger  # of the model that tells variables apart, without noise
+    challenger: Challenger  # when the model that tells variables apart has a turn, without noise
     first_points: FirstPoints
     found_model: FoundModel
     all_model: AllModel
