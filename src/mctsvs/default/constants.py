@@ -69,9 +69,10 @@ AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their ran
 
 # the model that tells variables apart, where they are modelled alike (page: the challenger)
 GOOD = 0.25  # share of the values, the largest, among which that of its point must be
+BAD = 0.5  # share of the values better than that of a point which the other model does not see
 FIRST_CHALLENGE, FIRST_EVERY = 12, 2  # evaluations before its first turn and from turn to turn, in the first steps
 CHALLENGE, EVERY = 50, 4  # the same where all variables matter
-STALLED = 25  # evaluations without a gain, from which on it has every other turn there
+QUIET, STALLED = 12, 25  # evaluations without a gain, from which on it has turns there, and every other turn
 LONGEST_WAIT = 512
 
 # where no model predicts anything (page: looking closer)

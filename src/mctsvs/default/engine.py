@@ -327,7 +327,7 @@ class EvidenceSearch(HistoryEngine):
         if self.history.constrained:
             x = model.propose_constrained(self.history, waiting, self.rng)
         elif alike:
-            x = model.propose_alike(self.history, waiting, self.rng)
+            x = model.propose_alike(self.history.without(self.challenger.bad), waiting, self.rng)
         else:
             x = model.propose(turn, self.history, waiting, self.rng)
         return Question(kind, x, np.unique(self.owner[model.moved]), self.level)

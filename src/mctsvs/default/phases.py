@@ -42,7 +42,7 @@ class Phase(Saved):
         if kind is Kind.CLOSE:
             search.all_model.closer.learn(success=y > question.level)
         if kind is Kind.CHALLENGE:
-            search.challenger.learn(y, search.history.y, search.asked)
+            search.challenger.learn(observation.ticket, y, search.history.y, search.asked)
         if not np.isfinite(y):
             testing.abandon(search, question)
             return self

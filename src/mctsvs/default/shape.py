@@ -33,16 +33,19 @@ def turn_of_alike(search: EvidenceSearch) -> bool:
 def challenged(search: EvidenceSearch, *, first: bool = False) -> bool:
     """Whether the model that tells variables apart has this turn: its points have been good, or shall show if they are.
 
-    In the first steps where variables are many, later where all matter: elsewhere it has its turns in any case. Every
-    other turn where nothing has been gained for long.
+    In the first steps where variables are many. Later where all matter (elsewhere it has its turns in any case), if the
+    best point is at the border or nothing has been gained for a while; on every other turn if for long.
     """
     after, every = (const.FIRST_CHALLENGE, const.FIRST_EVERY) if first else (const.CHALLENGE, const.EVERY)
     wanted = len(search.owner) > const.NOT_MANY if first else all_matter(search)
     exact = search.noisy is False and not search.history.constrained and not in_steps(search)
     if not (search.options.challenger and search.options.alike and wanted and exact and search.asked >= after):
         return False
+    if first:
+        return search.challenger.due(search.asked, every)
     without_gain = len(search.history.y) - 1 - int(np.argmax(search.history.y))
-    return search.challenger.due(search.asked, every, stalled=not first and without_gain >= const.STALLED)
+    needed, stalled = without_gain >= const.QUIET or at_border(search), without_gain >= const.STALLED
+    return search.challenger.due(search.asked, every, needed=needed, stalled=stalled)
 
 
 def in_steps(search: EvidenceSearch) -> bool:
