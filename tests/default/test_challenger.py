@@ -1,4 +1,4 @@
-"""The model that tells variables apart, where others model all alike: turns where it is needed, and while it is good."""
+"""The model that tells variables apart, where others model all alike: turns where it is needed, while it is good."""
 
 from __future__ import annotations
 

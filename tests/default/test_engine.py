@@ -392,3 +392,25 @@ def test_a_small_budget_for_many_variables_goes_to_both_models() -> None:
     assert inner.tested == 0
     assert inner.all_model.of_all.model.fitted > 0
     assert inner.all_model.alike.turn > 0
+
+
+@pytest.mark.parametrize(("active", "share"), [(40, 1.0), (20, 0.5), (8, 0.0)])
+def test_many_found_variables_are_treated_alike(active: int, share: float) -> None:
+    """All steps beyond thirty of them, every other one beyond fifteen, none of few."""
+    moved, place = np.arange(active) * 5, 0.2 + 0.6 * np.random.default_rng(0).random(active)
+    opt = Optimizer([(0.0, 1.0)] * 200, method="mcts-vs", seed=1, budget=500)
+    while not isinstance(engine(opt).phase, OptimiseFound):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(((trial.x[moved] - place) ** 2).sum()))
+    assert engine(opt).found_model.variables.tolist() == moved.tolist()
+    before = len(opt.trials)
+    again = Optimizer.restore(opt.state())
+    for one in (opt, again):
+        while len(one.trials) < before + 20:
+            (trial,) = one.ask()
+            assert np.isin(trial.variables, moved).all()
+            one.tell(trial, float(((trial.x[moved] - place) ** 2).sum()))
+    steps = opt.trials[before:]
+    assert np.mean([trial.purpose == Kind.ALL.value for trial in steps]) == pytest.approx(share, abs=0.06)
+    assert [trial.value for trial in steps] == [trial.value for trial in again.trials[before:]]
+    assert opt.best.value < 0.2

@@ -23,7 +23,7 @@ class Ablation(Options):
     corners    tests are corners of a box, of which every pair tells something; without, changes of the incumbent
     reopen     an audit that finds a change begins a search; without, all variables are modelled
     audit      the rejected variables are changed together before they are forgotten
-    alike      where all variables matter and values are exact, they are modelled alike
+    alike      where all variables matter and values are exact, or many were found, they are modelled alike
     additive   the model of the found variables has an additive term
     best       every other step models the best points alone
     box        a third of the steps stay in a trust region around the incumbent

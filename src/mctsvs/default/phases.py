@@ -237,6 +237,9 @@ class OptimiseFound(Phase):
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if testing.wake(search):
             return Tests().next(search, waiting)
+        if shape.found_alike(search):
+            found = search.coordinates_of(search.found_model.variables)
+            return search.step_in_all(waiting, among=found, alike=True), self
         return search.step(waiting, epochs=search.options.epochs), self
 
     def describe(self, search: EvidenceSearch) -> str:

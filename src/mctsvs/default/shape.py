@@ -48,6 +48,17 @@ def challenged(search: EvidenceSearch, *, first: bool = False) -> bool:
     return search.challenger.due(search.asked, every, needed=needed, stalled=stalled)
 
 
+def found_alike(search: EvidenceSearch) -> bool:
+    """Whether a step in the found variables is that of the model which treats them alike: always where they are many.
+
+    Where they are not quite as many, on every other turn; never where some must give way to known constraints.
+    """
+    found, free = len(search.found_model.variables), search.region is None or not search.region.constrained
+    if not (search.options.alike and free) or search.history.constrained:
+        return False
+    return found > const.MOST_ADDITIVE or (found > const.SEVERAL and search.turn % 2 == 1)
+
+
 def in_steps(search: EvidenceSearch) -> bool:
     """Whether values repeat so often that a variable which matters may well change nothing.
 
