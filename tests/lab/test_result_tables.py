@@ -23,7 +23,8 @@ with pytest.MonkeyPatch.context() as patch:
 BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file of runs begins -> why it has none
     "ablation": {
         "in place of nine points all over the cube | six of 60": "of prototypes, which were not kept",
-        "turns of lengthscales where all variables matter | Rover60 after 200 (runs)": "of prototypes, likewise",
+        "turns of lengthscales where all variables matter (nine runs; eight runs) | Rosenbrock60 after 100": "likewise",
+        "problem, budget (runs) | as before": "likewise",
         "problem | method": "of version 0.1, whose runs were not kept",
     },
     "coco": {},
