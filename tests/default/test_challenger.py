@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mctsvs import Optimizer
+from mctsvs import Float, Integer, Optimizer
 from mctsvs.common import Array
 from mctsvs.default import EvidenceSearch
 from mctsvs.default import constants as const
+from mctsvs.default.all_variables import AllModel
 from mctsvs.default.challenger import Challenger
 from mctsvs.default.questions import Kind
+from mctsvs.history import History
 
 D = 30
 PLACE = np.random.default_rng(3).random(D)
@@ -149,3 +151,24 @@ def test_bad_points_are_kept_from_the_other_model() -> None:
     told = {point.tobytes() for point in posterior.X}
     assert not told & {point.tobytes() for point in engine.history.X[rows]}
     assert told >= {point.tobytes() for point in engine.history.X[~rows][:60]}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_on_a_lattice_nothing_is_hidden(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the other model would ask for points that are known."""
+    first = Integer(0, 9) if whole else Float(0.0, 1.0)
+    opt = Optimizer([first, *(Float(0.0, 1.0) for _ in range(11))], method="mcts-vs", seed=0)
+    for trial in opt.ask(10):
+        opt.tell(trial, float(trial.number))
+    engine, seen = opt._engine, list[int]()
+    assert isinstance(engine, EvidenceSearch)
+    engine.challenger.bad = engine.history.tickets[5:8].tolist()
+    original = AllModel.propose_alike
+
+    def watch(model: AllModel, history: History, *rest: Any) -> Array:
+        seen.append(len(history))
+        return original(model, history, *rest)
+
+    monkeypatch.setattr(AllModel, "propose_alike", watch)
+    engine.step_in_all(np.empty((0, engine.dimension)), alike=True)
+    assert seen == [10 if whole else 7]

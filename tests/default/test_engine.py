@@ -9,7 +9,7 @@ import pytest
 
 from mctsvs import Categorical, Float, Integer, Optimizer, problems
 from mctsvs.common import Array
-from mctsvs.default import EvidenceSearch, phases
+from mctsvs.default import EvidenceSearch, phases, shape
 from mctsvs.default.constants import AT_END, CHALLENGE, FEWEST
 from mctsvs.default.phases import Audit, OptimiseAll, OptimiseFound, Phase
 from mctsvs.default.questions import Kind
@@ -413,4 +413,36 @@ def test_many_found_variables_are_treated_alike(active: int, share: float) -> No
     steps = opt.trials[before:]
     assert np.mean([trial.purpose == Kind.ALL.value for trial in steps]) == pytest.approx(share, abs=0.06)
     assert [trial.value for trial in steps] == [trial.value for trial in again.trials[before:]]
+    assert opt.best.value is not None
     assert opt.best.value < 0.2
+
+
+def with_found(count: int, values: Array, *, level: float, epoch: int = 0) -> EvidenceSearch:
+    """A search that has found so many variables, with a history of these values."""
+    opt = Optimizer([(0.0, 1.0)] * 60, direction="maximize", method="mcts-vs", seed=0)
+    inner, rng = engine(opt), np.random.default_rng(0)
+    for value in values:
+        inner.history.add(rng.random(60), float(value))
+    inner.found_model.take(np.arange(count))
+    inner.found_model.epoch, inner.level = epoch, level
+    return inner
+
+
+def test_a_fresh_epoch_is_not_led_back_by_the_model_that_treats_variables_alike() -> None:
+    values = np.append(1.0, np.zeros(40))
+    values[-1] = 2.0
+    turns = range(2)
+
+    def alike(search: EvidenceSearch) -> list[bool]:
+        before, said = search.proposed, []
+        for turn in turns:
+            search.proposed = before + turn
+            said.append(shape.found_alike(search))
+        return said
+
+    assert alike(with_found(40, values, level=2.0)) == [True, True]
+    assert sorted(alike(with_found(20, values, level=2.0))) == [False, True]
+    assert alike(with_found(15, values, level=2.0)) == [False, False]
+    assert alike(with_found(20, values, level=0.5, epoch=30)) == [False, False]
+    assert sorted(alike(with_found(20, values, level=2.0, epoch=30))) == [False, True]  # the new one is the best of all
+    assert sorted(alike(with_found(40, values[::-1], level=2.0))) == [False, True]  # nothing was gained for long

@@ -40,7 +40,7 @@ TWINS = 5  # points of equal value that one from elsewhere is compared with
 REOPENINGS = 3  # searches among the rejected variables that audits may begin
 
 # the model of the found variables (page: additive, box, best)
-MOST_ADDITIVE = 30  # coordinates; beyond, the additive term costs more than it gives, and variables are treated alike
+MOST_ADDITIVE = 30  # variables; beyond, the additive term costs more than it gives, and variables are treated alike
 SEVERAL = 15  # found variables, beyond which every other step treats them alike (page: many found variables)
 MOST_POINTS = 200  # of the model: the best half, and those nearest to the incumbent
 FIT_WORK = 2e5  # points^2 x coordinates of one likelihood

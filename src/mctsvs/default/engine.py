@@ -327,7 +327,8 @@ class EvidenceSearch(HistoryEngine):
         if self.history.constrained:
             x = model.propose_constrained(self.history, waiting, self.rng)
         elif alike:
-            x = model.propose_alike(self.history.without(self.challenger.bad), waiting, self.rng)
+            hidden = self.challenger.bad if self.lattice is None else []  # on a lattice a known point must stay known
+            x = model.propose_alike(self.history.without(hidden), waiting, self.rng)
         else:
             x = model.propose(turn, self.history, waiting, self.rng)
         return Question(kind, x, np.unique(self.owner[model.moved]), self.level)

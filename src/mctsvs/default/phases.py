@@ -232,7 +232,10 @@ class Audit(Phase):
 
 @dataclass(frozen=True, eq=False)
 class OptimiseFound(Phase):
-    """Bayesian optimisation of the found variables, to the end; fresh epochs lead out of local optima."""
+    """Bayesian optimisation of the found variables, to the end; fresh epochs lead out of local optima.
+
+    Where many were found, by the model that treats them alike; the other, with its epochs, where that gains nothing.
+    """
 
     def next(self, search: EvidenceSearch, waiting: Array) -> tuple[Question, Phase]:
         if testing.wake(search):

@@ -43,20 +43,29 @@ def challenged(search: EvidenceSearch, *, first: bool = False) -> bool:
         return False
     if first:
         return search.challenger.due(search.asked, every)
-    without_gain = len(search.history.y) - 1 - int(np.argmax(search.history.y))
-    needed, stalled = without_gain >= const.QUIET or at_border(search), without_gain >= const.STALLED
+    idle = without_gain(search)
+    needed, stalled = idle >= const.QUIET or at_border(search), idle >= const.STALLED
     return search.challenger.due(search.asked, every, needed=needed, stalled=stalled)
 
 
 def found_alike(search: EvidenceSearch) -> bool:
     """Whether a step in the found variables is that of the model which treats them alike: always where they are many.
 
-    Where they are not quite as many, on every other turn; never where some must give way to known constraints.
+    On every other turn where they are not quite as many, or nothing has been gained for long. Never where some must
+    give way to known constraints, nor in a fresh epoch: this model would lead back to the best point of all.
     """
-    found, free = len(search.found_model.variables), search.region is None or not search.region.constrained
-    if not (search.options.alike and free) or search.history.constrained:
+    found, epoch = len(search.found_model.variables), search.found_model.epoch
+    free = search.region is None or not search.region.constrained
+    fresh = epoch > 0 and search.level < float(search.history.y.max())
+    if not (search.options.alike and free) or search.history.constrained or fresh:
         return False
-    return found > const.MOST_ADDITIVE or (found > const.SEVERAL and search.turn % 2 == 1)
+    always = found > const.MOST_ADDITIVE and without_gain(search) < const.STALLED
+    return always or (found > const.SEVERAL and search.turn % 2 == 1)
+
+
+def without_gain(search: EvidenceSearch) -> int:
+    """Evaluations since the best one."""
+    return len(search.history.y) - 1 - int(np.argmax(search.history.y))
 
 
 def in_steps(search: EvidenceSearch) -> bool:
