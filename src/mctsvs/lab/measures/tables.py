@@ -42,11 +42,15 @@ class Seconds(Dots):
         return their.seconds(evaluations)
 
     def table(self, page: Page) -> str:
-        """Ours and the paper's."""
+        """Ours and the paper's; a case that was not run is left out."""
         label, problems = self.reference.label, page.entry.problems
         header = ["method", *(cell for p in problems for cell in (p, f"of {label}", "paper", "of Vanilla BO"))]
-        cases = page.entry.cases()
-        rows = [[c.label, *(cell for p in problems for cell in self._cells(page.main, p, c.label))] for c in cases]
+        rows = []
+        for words, numbers in _settings(page).items():
+            for case in page.entry.cases():
+                cells = [self._cells(numbers, problem, case.label) for problem in problems]
+                if any(own for own, *_ in cells):
+                    rows.append([case.label + words, *(cell for own in cells for cell in own)])
         lead = (
             f"Seconds of {page.main.budget} evaluations (ask and tell; processor time), mean ± standard error (runs), "
             f"and as a share of those of `{label}`; the paper's were taken on another machine and are for 100 "
@@ -88,14 +92,13 @@ class Recall(Dots):
         """Their file does not say which variables were selected."""
 
     def table(self, page: Page) -> str:
-        settings = {"": page.main} | ({", paper's settings": page.paper} if page.both else {})
         header = ["method", *(cell for problem in page.entry.problems for cell in (problem, "paper"))]
         rows = []
-        for words, numbers in settings.items():
+        for words, numbers in _settings(page).items():
             for case in page.entry.cases():
                 row = [case.label + words]
                 for problem in page.entry.problems:
-                    ours = numbers.at(OURS, problem, case.label, self.axis) if numbers else None
+                    ours = numbers.at(OURS, problem, case.label, self.axis)
                     printed = self.printed(page.entry, problem, case)
                     row += ["" if ours is None else str(ours), "" if printed is None else number(printed)]
                 if any(row[1::2]):
@@ -186,6 +189,11 @@ class Significance(Dots):
         ours = numbers.at(OURS, problem, label, self.axis)
         value = "" if ours is None else f"{ours} ({number(ours.sd)}, {ours.n} runs)"
         return [value, *(_sign(numbers, OURS, problem, label, axis) for axis in ("mark", "mark, Holm"))]
+
+
+def _settings(page: Page) -> dict[str, Numbers]:
+    """The numbers of a page, by what is written behind a method's name."""
+    return {"": page.main} | ({", paper's settings": page.paper} if page.both and page.paper else {})
 
 
 def _sign(numbers: Numbers, source: str, problem: str, label: str, axis: str) -> str:
