@@ -20,9 +20,7 @@ class Kind(Enum):
     LOCAL = "small step in the found variables"  # the same, inside the trust region
     NUDGE = "looking for noise"  # is the value nearly the same right beside the incumbent, or is there noise?
     CLOSE = "step close to the best point"  # is this better, near a point beyond which no model predicts anything?
-    ALL = (
-        "step in many variables"  # is this better, with other values of all, of those not rejected yet, of many found?
-    )
+    ALL = "step in many variables"  # is this better, with other values of all variables not rejected, or found?
     CHALLENGE = "step in many variables, told apart"  # the same by a model that must show what it is worth
 
 
