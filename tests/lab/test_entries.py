@@ -16,7 +16,7 @@ from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES, FIFTY
 from mctsvs.lab.entry import Panel, PaperEntry
 from mctsvs.lab.measures import Seconds, Significance
-from mctsvs.lab.numbers import OURS, PRINTED, THEIRS
+from mctsvs.lab.numbers import OURS, PRINTED, THEIRS, Numbers
 from mctsvs.lab.page import Found, Page
 from mctsvs.lab.page_head import Making
 from mctsvs.lab.paper_settings import BY_PROBLEM, QUICK_OPTIONS, set_by_paper
@@ -186,6 +186,49 @@ def test_a_second_call_writes_the_same_bytes(folder: Path, tmp_path: Path) -> No
     again = reproduce.reproduce(ENTRIES["fill-in"], choice, Store(folder / "runs"), tmp_path, workers=2)
     for path in again.files:
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+
+
+@pytest.mark.needs("matplotlib")
+def test_some_methods_alone_leave_the_numbers_of_the_others(tmp_path: Path) -> None:
+    entry, store = ENTRIES["optimiser"], Store(tmp_path / "runs")
+    some, rest = ("mcts-vs-rs", "mcts-vs-turbo"), ("mcts-vs-bo",)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder, only in ((parts, some), (parts, rest), (whole, ())):
+        folder.mkdir(exist_ok=True)
+        outcome = reproduce.reproduce(entry, Choice(quick=True, budget=24, only=only), store, folder, workers=2)
+        assert not outcome.failures
+        drawn = {path.name for path in outcome.files if path.stem == "optimiser-ranks"}
+        assert bool(drawn) == (only != some), "two methods are not ranked"
+    one, other = (Numbers.read(folder / "optimiser.csv") for folder in (whole, parts))
+    assert one.cells == other.cells
+    first, second = (sorted((folder / "optimiser-seeds.csv").read_text().split()) for folder in (whole, parts))
+    assert first == second
+    text = (parts / "optimiser.md").read_text()
+    assert "`mctsvs reproduce optimiser --budget 24 --quick --only mcts-vs-rs,mcts-vs-turbo`" in text
+    assert "mcts-vs-bo: `mctsvs reproduce optimiser --budget 24 --quick --only mcts-vs-bo`" in text
+    assert re.search(r"Mean ranks over 3 problems: (mcts-vs-\w+ \d\.\d\d(, |; )){3}critical difference 1\.91", text)
+    assert text.count("**Quick**") == 1
+    with pytest.raises(InputError, match="--budget 20 does not fit the numbers in the folder, which are of 24"):
+        reproduce.reproduce(entry, Choice(quick=True, budget=20, only=rest), store, parts, workers=2)
+
+
+def test_what_slow_methods_got_is_said_once() -> None:
+    def numbers(method: str, *notes: str) -> Numbers:
+        made = ["made", f"command of {method}", "2026-11-18", "", 600, "", "", 5, "2021-2025"]
+        return Numbers(
+            [made, *(["note", note] for note in notes), ["ours", "p", method, "evaluations", 600, 1.0, 0.1, 5]]
+        )
+
+    before = numbers(
+        "alebo[d=6]", "Slow methods got less: alebo: 3 seeds and 200 evaluations; saasbo: 1 seed.", "Other."
+    )
+    after = page_head.beside(before, numbers("alebo[d=6]", "Slow methods got less: alebo: 200 evaluations."))
+    assert after.notes == [
+        "Slow methods got less: saasbo: 1 seed; alebo: 200 evaluations.",
+        "Other.",
+        "alebo: `command of alebo[d=6]`, 2026-11-18, seeds 2021-2025.",
+    ]
+    assert page_head.beside(after, numbers("alebo[d=6]")).notes[1:] == after.notes[1:]
 
 
 @pytest.mark.needs("matplotlib")

@@ -101,6 +101,9 @@ def _add_reproduce(commands: Any) -> None:
     command.add_argument(
         "--pages", action="store_true", help="run nothing: pages and figures again, from the numbers in the folder"
     )
+    command.add_argument(
+        "--only", default="", metavar="LIST", help="methods to run; numbers of the others in DIR stay as they are"
+    )
     command.add_argument("--without", default="", metavar="LIST", help="methods to leave out, such as saasbo,alebo")
     command.add_argument(
         "--fewer", default="", metavar="LIST", help="seeds of slow methods, such as turbo=30,saasbo=1; default: all"
@@ -345,6 +348,7 @@ def _choice(arguments: argparse.Namespace) -> reproduce.Choice:
         budget=arguments.budget,
         quick=arguments.quick,
         paper=arguments.paper,
+        only=tuple(cases.parse(part).method for part in cases.split(arguments.only)),
         without=tuple(cases.parse(part).method for part in cases.split(arguments.without)),
         fewer=tuple(seed_count(part) for part in cases.split(arguments.fewer)),
         data=arguments.data is not None,

@@ -116,6 +116,16 @@ def write(path: Path, rows: Sequence[Row]) -> list[Path]:
     return [path]
 
 
+def beside(path: Path, rows: Sequence[Row]) -> list[Row]:
+    """Rows by seed (the first is the header, then problem, method, ...): those of other methods stay in the file's."""
+    if not path.is_file():
+        return list(rows)
+    new = {tuple(map(str, row[:2])) for row in rows[1:]}
+    with path.open(newline="", encoding="utf-8") as file:
+        kept = [row for row in csv.reader(file) if tuple(row[:2]) not in new]
+    return [*kept, *rows[1:]]
+
+
 def _text(cell: Any) -> str:
     return "" if isinstance(cell, float) and math.isnan(cell) else str(cell)
 

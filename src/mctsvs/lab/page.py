@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mctsvs.lab import stats
+from mctsvs.lab import critical, stats
 from mctsvs.lab.authors import Authors, Theirs
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entry import PaperEntry
@@ -120,7 +120,38 @@ class Page:
             for words, numbers in verdicts.items():
                 verdict = self.verdict(numbers) if numbers else None
                 judged += f"Against the authors' runs{words}: {verdict}.\n\n" if verdict else ""
-        return head(self.entry, self.main, self.paper if self.both else None) + judged + self.measure.table(self) + "\n"
+        ranks = "".join(self._ranks(stem, numbers) for stem, numbers in self.settings.items())
+        top = head(self.entry, self.main, self.paper if self.both else None)
+        return top + judged + ranks + self.measure.table(self) + "\n"
+
+    @property
+    def settings(self) -> dict[str, Numbers]:
+        """The numbers there are, by how the names of their files begin."""
+        both = {self.entry.name: self.library, f"{self.entry.name}-paper": self.paper}
+        return {stem: numbers for stem, numbers in both.items() if numbers is not None}
+
+    def ranking(self, numbers: Numbers) -> critical.Ranking | None:
+        """Methods ranked by their last values over the problems; None where these are few, or not what is compared."""
+        if not self.measure.judged:
+            return None
+        means: dict[str, dict[str, float]] = {}
+        for problem in self.entry.problems:
+            for case in self.entry.cases(problem):
+                last = numbers.at(OURS, problem, case.label, self.measure.axis, numbers.budget)
+                if last is not None:
+                    means.setdefault(problem, {})[case.label] = last.mean
+        return critical.ranking(means, {problem: numbers.maximise(problem) for problem in means})
+
+    def _ranks(self, stem: str, numbers: Numbers) -> str:
+        found = self.ranking(numbers)
+        if found is None:
+            return ""
+        words = " with the paper's settings" if self.both and numbers is self.paper else ""
+        listed = ", ".join(f"{label} {rank:.2f}" for label, rank in found.ranks.items())
+        return (
+            f"Mean ranks over {found.problems} problems{words}: {listed}; critical difference {found.difference:.2f}, "
+            f"Friedman's test p = {found.p_value:.2g} ([diagram]({stem}-ranks.png)).\n\n"
+        )
 
     def verdict(self, numbers: Numbers) -> Verdict | None:
         """Over the cells that the authors ran too; None where there are none."""

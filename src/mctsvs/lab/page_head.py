@@ -10,9 +10,10 @@ from pathlib import Path
 from mctsvs.common import InputError
 from mctsvs.lab.comparison import markdown_table
 from mctsvs.lab.entry import PaperEntry
-from mctsvs.lab.numbers import Numbers
+from mctsvs.lab.numbers import MADE, NOTE, PROBLEM, Numbers
 from mctsvs.problems import data
 
+SLOW = "Slow methods got less: "
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
 
 
@@ -40,12 +41,35 @@ class Making:
         """What a page has to say of them."""
         lines = []
         if slower := _slower(entry):
-            lines.append(f"Slow methods got less: {'; '.join(slower)}.")
+            lines.append(f"{SLOW}{'; '.join(slower)}.")
         if self.quick:
             lines.append("**Quick**: so few seeds and evaluations show that everything runs, and nothing else.")
         if self.left_out:
             lines.append(f"Left out, too slow for this: {', '.join(self.left_out)}.")
         return lines + [f"Note: {note}" for note in self.notes if note]
+
+
+def beside(before: Numbers, new: Numbers) -> Numbers:
+    """Numbers of a page with those of some methods in place of what they were; a note says how these were made."""
+    if new.budget != before.budget:
+        raise InputError(
+            f"--budget {new.budget} does not fit the numbers in the folder, which are of {before.budget} evaluations"
+        )
+    cells = {(row[1], row[2]) for row in new.rows if row[0] not in (MADE, NOTE, PROBLEM)}
+    known = {row[1] for row in before.rows if row[0] == PROBLEM}
+    kept = [
+        row for row in before.rows if row[0] in (MADE, PROBLEM) or (row[0] != NOTE and (row[1], row[2]) not in cells)
+    ]
+    added = [row for row in new.rows if row[0] not in (MADE, NOTE) and not (row[0] == PROBLEM and row[1] in known)]
+    methods = list(dict.fromkeys(label.partition("[")[0] for _, label in sorted(cells)))
+    said = f"{', '.join(methods)}: `{new.command}`, {new.day}, seeds {new.seeds}."
+    slow = [note.removeprefix(SLOW).rstrip(".").split("; ") for note in before.notes if note.startswith(SLOW)]
+    parts = [part for own in slow for part in own if part.partition(":")[0] not in methods]
+    parts += [part for note in new.notes if note.startswith(SLOW) for part in [note.removeprefix(SLOW).rstrip(".")]]
+    others = [note for note in (*before.notes, *new.notes) if not note.startswith((SLOW, f"{', '.join(methods)}: `"))]
+    notes = [f"{SLOW}{'; '.join(parts)}."] * bool(parts) + list(dict.fromkeys([*others, said]))
+    made = [row for row in kept if row[0] == MADE]
+    return Numbers([*made, *([NOTE, note] for note in notes), *(row for row in kept if row[0] != MADE), *added])
 
 
 def head(entry: PaperEntry, numbers: Numbers, paper: Numbers | None = None) -> str:

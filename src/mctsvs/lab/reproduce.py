@@ -9,10 +9,11 @@ from pathlib import Path
 
 from mctsvs import problems
 from mctsvs.common import InputError
-from mctsvs.lab import authors, comparison, figures, grid, latex, numbers, page_head
+from mctsvs.lab import authors, comparison, critical, figures, grid, latex, numbers, page_head
 from mctsvs.lab.cases import Case
 from mctsvs.lab.entries import ENTRIES
 from mctsvs.lab.entry import Panel, PaperEntry
+from mctsvs.lab.numbers import Numbers
 from mctsvs.lab.page import Found, Page
 from mctsvs.lab.page_head import Making
 from mctsvs.lab.paper_settings import QUICK_BUDGETS, QUICK_FEWER, QUICK_ONLY, QUICK_OPTIONS, QUICK_SEEDS, set_by_paper
@@ -28,6 +29,7 @@ class Choice:
     budget: int | None = None
     quick: bool = False
     paper: bool = False  # the paper's settings: see `mctsvs.settings`
+    only: tuple[str, ...] = ()  # methods to run; numbers of the others stay as they are
     without: tuple[str, ...] = ()  # methods to leave out
     fewer: tuple[tuple[str, int], ...] = ()  # methods that get only so many of the seeds
     data: bool = False  # a folder of measured data was given
@@ -62,7 +64,8 @@ def too_slow(entry: PaperEntry, choice: Choice) -> list[str]:
 def shrink(entry: PaperEntry, choice: Choice) -> PaperEntry:
     """The entry with the methods, the seeds and the budget that were asked for."""
     effort = entry.effort
-    for method in (*choice.without, *too_slow(entry, choice)):
+    others = [method for method in entry.methods if choice.only and method not in choice.only]
+    for method in (*others, *choice.without, *too_slow(entry, choice)):
         entry = without(entry, method)
     seeds = effort.seeds if choice.seeds is None else choice.seeds
     budget = effort.budget if choice.budget is None else choice.budget
@@ -129,7 +132,8 @@ def reproduce(
 ) -> Reproduction:
     """Run what is missing of the entry; write its numbers, those of each seed, its figure and its page into `folder`.
 
-    The page, NAME.md, is of all numbers there: NAME.csv of the library's settings, NAME-paper.csv of the paper's.
+    The page, NAME.md, is of all numbers there: NAME.csv of the library's settings, NAME-paper.csv of the paper's. Where
+    some methods alone were asked for, the numbers of the others stay in these files.
     """
     shrunk = shrink(entry, choice)
     if entry.measure is None:
@@ -150,8 +154,11 @@ def reproduce(
     making = Making(command(entry, choice), choice.quick, shown, too_slow(entry, choice))
     found = Found(usable, runs, authors.read(entry.effort.seeds))  # theirs are all there, however few are run here
     stem = entry.name + "-paper" * choice.paper
-    outcome.files += found.numbers(making).write(folder / f"{stem}.csv")
-    outcome.files += numbers.write(folder / f"{stem}-seeds.csv", comparison.seeds(runs))
+    all_file, seeds_file = folder / f"{stem}.csv", folder / f"{stem}-seeds.csv"
+    own, by_seed = found.numbers(making), list[numbers.Row](comparison.seeds(runs))
+    if choice.only and all_file.is_file():
+        own, by_seed = page_head.beside(Numbers.read(all_file), own), numbers.beside(seeds_file, by_seed)
+    outcome.files += [*own.write(all_file), *numbers.write(seeds_file, by_seed)]
     outcome.files += page_of(entry, folder, outcome, drawn=(stem,))
     return outcome
 
@@ -162,9 +169,12 @@ def page_of(entry: PaperEntry, folder: Path, outcome: Reproduction, drawn: tuple
     if measure is None or (page.library is None and page.paper is None):
         raise InputError(f"{str(folder)!r} holds no numbers of {entry.name!r}: run mctsvs reproduce {entry.name} first")
     files: list[Path] = []
-    for stem, own in ((entry.name, page.library), (f"{entry.name}-paper", page.paper)):
-        if own is not None and (not drawn or stem in drawn):
+    for stem, own in page.settings.items():
+        if not drawn or stem in drawn:
             files += _drawn(lambda own=own, stem=stem: measure.draw(entry, own, folder / stem), outcome)  # type: ignore[misc]
+            if ranked := page.ranking(own):
+                path = folder / f"{stem}-ranks"
+                files += _drawn(lambda ranked=ranked, path=path: critical.draw(ranked, path), outcome)  # type: ignore[misc]
     files += page_head.write(folder / f"{entry.name}.tex", latex.table(entry, page.main, page.paper))
     return [*files, *page_head.write(folder / f"{entry.name}.md", page.text())]
 
@@ -201,6 +211,8 @@ def command(entry: PaperEntry, choice: Choice) -> str:
     if choice.budget is not None:
         words.append(f"--budget {choice.budget}")
     words += ["--quick"] * choice.quick + ["--paper"] * choice.paper
+    if choice.only:
+        words.append(f"--only {','.join(choice.only)}")
     if choice.without:
         words.append(f"--without {','.join(choice.without)}")
     if choice.fewer:
