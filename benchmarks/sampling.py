@@ -3,6 +3,7 @@
     python benchmarks/sampling.py run DIR --methods turbo,mcts-vs-turbo --limits 2000,10000 --workers 8
     python benchmarks/sampling.py draws > docs/results/turbo-draws.csv   # variance that draws keep, by candidates
     python benchmarks/sampling.py page DIR --cpu DIR   # numbers, figure and tables of docs/results/turbo-sampling.md
+    python benchmarks/sampling.py small DIR   # the table of runs with so few variables that the limit is not reached
 
 TuRBO is written here after its published description and settings (Eriksson et al., NeurIPS 2019: 50 steps of Adam,
 min(100 d, 5000) candidates, draws with the noise in them, the whole region in the model), apart from the library's own,
@@ -288,6 +289,7 @@ def show_draws(arguments: argparse.Namespace) -> None:
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
+SMALL = "<!-- small -->", "<!-- /small -->"
 AT = (50, 100, 200, 300, 600)
 NAMES = {2000: "published limit, 2,000", 10000: "exact, 10,000"}
 
@@ -298,7 +300,8 @@ def collect(folder: Path, device: str) -> list[dict[str, Any]]:
     for path in sorted(folder.glob("*.json")):
         found = json.loads(path.read_text())
         own = {name: found[name] for name in ("method", "problem", "limit", "seed")}
-        rows.append({"device": device, **own, **{f"at_{n}": f"{found['trace'][n - 1]:.6g}" for n in AT}})
+        trace = found["trace"]
+        rows.append({"device": device, **own, **{f"at_{n}": f"{trace[n - 1]:.6g}" for n in AT if n <= len(trace)}})
     return rows
 
 
@@ -331,6 +334,40 @@ def tables(rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def small_table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: values at both limits, and in how many runs they are the same all the way."""
+    from mctsvs.lab import stats
+    from mctsvs.lab.comparison import markdown_table
+
+    body = []
+    points = [name for name in rows[0] if name.startswith("at_")]
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        own = [{r["seed"]: r for r in rows if r["problem"] == problem and int(r["limit"]) == limit} for limit in NAMES]
+        same = sum(all(own[0][seed][n] == own[1][seed][n] for n in points) for seed in own[0])
+        means = [str(stats.summary([float(r[points[-1]]) for r in runs.values()])) for runs in own]
+        body.append([problem, *means, f"{same} of {len(own[0])}"])
+    last = points[-1].removeprefix("at_")
+    return markdown_table(
+        ["problem", *(f"{name}, at {last}" for name in NAMES.values()), "runs that are the same"], body
+    )
+
+
+def make_small(arguments: argparse.Namespace) -> None:
+    """The file of numbers, and the table between its marks."""
+    rows = collect(arguments.folder, "cpu")
+    save(rows, "turbo-small.csv")
+    page = RESULTS / "turbo-sampling.md"
+    before, _, rest = page.read_text().partition(SMALL[0])
+    page.write_text(f"{before}{SMALL[0]}\n\n{small_table(rows)}\n\n{SMALL[1]}{rest.partition(SMALL[1])[2]}")
+
+
+def save(rows: list[dict[str, Any]], name: str) -> None:
+    with (RESULTS / name).open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def draw_page(folder: Path) -> None:
     """Regret of both methods at both limits."""
     from mctsvs import problems
@@ -353,10 +390,7 @@ def draw_page(folder: Path) -> None:
 def make_page(arguments: argparse.Namespace) -> None:
     """The file of numbers, the figure, and the page's tables between its marks."""
     rows = collect(arguments.folder, "gpu") + (collect(arguments.cpu, "cpu") if arguments.cpu else [])
-    with (RESULTS / "turbo-sampling.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    save(rows, "turbo-sampling.csv")
     draw_page(arguments.folder)
     page = RESULTS / "turbo-sampling.md"
     text = page.read_text() if page.is_file() else f"# TuRBO's draws\n\n{BEGIN}\n{END}\n"
@@ -383,6 +417,9 @@ def main() -> None:
     command.add_argument("folder", type=Path)
     command.add_argument("--cpu", type=Path)
     command.set_defaults(command=make_page)
+    command = commands.add_parser("small")
+    command.add_argument("folder", type=Path)
+    command.set_defaults(command=make_small)
     arguments = parser.parse_args()
     arguments.command(arguments)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mctsvs.engine import latin_hypercube
 from mctsvs.gp.model import Model, ModelSettings
+from mctsvs.lab import figures
 from mctsvs.lab.styles import BLACK, BLUE, GREY, RED
 
 D, COUNTS, SEED = 60, (10, 20, 40), 3
@@ -44,9 +45,7 @@ def main() -> None:
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("value")
     panels[-1].legend(frameon=False, fontsize=8, loc="lower center")
-    stem = Path(__file__).parent.parent / "results" / "isotropic"
-    for suffix in ("png", "svg"):
-        figure.savefig(stem.with_suffix(f".{suffix}"), dpi=150)
+    figures.save(figure, Path(__file__).parent.parent / "results" / "isotropic")
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ def test_the_page_of_draws_is_its_numbers() -> None:
     text = (RESULTS / "turbo-sampling.md").read_text(encoding="utf-8")
     with (RESULTS / "turbo-sampling.csv").open(newline="") as file:
         assert sampling.tables(list(csv.DictReader(file))) in text
+    with (RESULTS / "turbo-small.csv").open(newline="") as file:
+        assert sampling.small_table(list(csv.DictReader(file))) in text
     with (RESULTS / "turbo-draws.csv").open(newline="") as file:
         for row in list(csv.reader(file))[1:]:
             assert f"| {' | '.join(row)} |" in text
