@@ -45,7 +45,7 @@ def finished(folder: Path, points: Sequence[int], *, recommended: bool = False, 
         raise InputError(f"there is no folder {str(folder)!r} of finished runs")
     found = [_constrained(path, points) for path in sorted(folder.glob("*.json"))]
     for job, stored in Store(folder).every():
-        problem = job.problem + (", centre given" if job.variation else "")
+        problem = job.problem + (", centre given" if job.variation.get("centre") else "")
         values = _recommended(stored) if recommended else dict(enumerate(_best(stored), 1))
         above = (stored.optimum or 0.0) if problem.startswith("bbob") else 0.0
         at = {n: values[n] - above for n in points if n in values}

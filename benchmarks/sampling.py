@@ -311,7 +311,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
     from mctsvs.lab.comparison import markdown_table
     from mctsvs.lab.numbers import OURS, THEIRS, Numbers
 
-    known = Numbers.read(RESULTS / "significance.csv")
+    known, paper = (Numbers.read(RESULTS / f"significance{ending}.csv") for ending in ("", "-paper"))
     parts = []
     for device, method in (("gpu", "turbo"), ("gpu", "mcts-vs-turbo"), ("cpu", "turbo")):
         body = []
@@ -327,9 +327,11 @@ def tables(rows: list[dict[str, Any]]) -> str:
             pair = [[ends[n][seed] for seed in shared] for n in (10000, 2000)]
             cells += [str(gain), f"{stats.signed_rank(*pair):.2g}"] if shared else ["", ""]
             beside = [known.at(source, problem, method, "significance") for source in (THEIRS, OURS)]
+            beside.insert(1, paper.at(OURS, problem, method, "significance"))
             cells += [f"{found} ({found.n} runs)" if found else "" for found in beside]
             body.append([problem, *cells])
-        header = ["problem", *NAMES.values(), "exact - published, by seed", "p", "authors' runs", "library's own"]
+        header = ["problem", *NAMES.values(), "exact - published, by seed", "p", "authors' runs"]
+        header += ["library's own, paper's settings", "library's own"]
         parts.append(f"`{method}`, {device.upper()}:\n\n" + markdown_table(header, body))
     return "\n\n".join(parts)
 

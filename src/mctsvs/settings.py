@@ -25,7 +25,7 @@ _ALL: Options = {**_REGION, "burst": 10, "initial_points": 20}
 _SUBSET: Options = {**_REGION, "burst": 50}
 _PARTITION: Options = {**_REGION, "batch": 1, "samples": 50, "initial_points": 20}  # LA-MCTS takes point by point
 _EVOLUTION: Options = {"start": "random"}
-_SAMPLED: Options = {"warmup": 512, "mcmc_samples": 256, "thinning": 16, "tree_depth": 6}
+_SAMPLED: Options = {"warmup": 512, "mcmc_samples": 256, "thinning": 16, "tree_depth": 6, "winsorise": False}
 
 PUBLISHED: Mapping[str, Options] = {
     "turbo": _ALL,

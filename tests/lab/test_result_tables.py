@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from mctsvs.cli import main
+from mctsvs.lab import page_head
+from mctsvs.lab.entries import ENTRIES
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -19,7 +21,10 @@ RESULTS = ROOT / "docs" / "results"
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(ROOT / "benchmarks")
     tables: Any = importlib.import_module("tables")
+    peers: Any = importlib.import_module("peers")
 
+OLD = "runs of 15 November 2026, of which only these numbers were kept"
+SECONDS = "seconds and counts of one run, printed by its command"
 BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file of runs begins -> why it has none
     "ablation": {
         "in place of nine points all over the cube | six of 60": "of prototypes, which were not kept",
@@ -27,9 +32,23 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file o
         "problem, budget (runs) | as before": "likewise",
         "problem | method": "of version 0.1, whose runs were not kept",
     },
+    "choices": {
+        "| minus the best value": "of versions of TuRBO that are gone",
+        "pure noise, mcts-vs | runs": "counts, printed by benchmarks/relevance.py",
+        "mcts-vs, 300 evaluations, 5 runs | of those that matter": "likewise",
+        "problem, evaluations | seed": "lists of variables",
+        "normaliser | random search, problem's seed 0; seed 1": "of versions of a problem that are gone",
+    },
     "coco": {},
-    "peers": {"problem | method": "other methods and version 0.1: runs of 15 November, which were not kept"},
+    "isotropic": {"in place of | difference": "of prototypes, which were not kept"},
+    "peers": {"problem | method": f"other methods and version 0.1: {OLD}"},
     "real": {},
+    "rivals": {
+        "| runs": f"variants of LA-MCTS: {OLD}",
+        "| Levy10_100": "likewise",
+        "what | measured": "single runs",
+    },
+    "slips": {},
     "spaces": {
         "method | proposals outside": "counts and ratios of seconds, printed by benchmarks/simplex.py",
         "processor seconds | now": "ratios of seconds, printed by benchmarks/speed.py",
@@ -37,30 +56,50 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file o
         "| 50": "one run each of versions of the search that are gone",
         "function | 1": "one run each of versions of the search that are gone",
     },
+    "speed": {"part | what": SECONDS, "run | live display on a terminal": SECONDS, "part | what ": SECONDS},
+    "study": {"what | measured": SECONDS},
 }
+OTHERS = {"README", "complexity", "turbo-sampling", *(name for name, entry in ENTRIES.items() if entry.measure)}
+"""Pages whose tables test_pages.py makes again, and the index, whose table `mctsvs reproduce` makes of them."""
 HEADER = re.compile(r"^\| *([^|]*\|[^|]*?) *\|.*\n\|[ -]*-", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", BY_HAND)
 def test_every_table_is_its_runs(page: str) -> None:
-    path = RESULTS / f"{page}.md"
-    assert tables.BLOCK.search(path.read_text(encoding="utf-8"))
-    assert tables.differing(path) == []
+    assert tables.differing(RESULTS / f"{page}.md") == []
 
 
 @pytest.mark.parametrize("page", BY_HAND)
 def test_tables_without_runs_are_known(page: str) -> None:
     rest = tables.BLOCK.sub("", (RESULTS / f"{page}.md").read_text(encoding="utf-8"))
     assert "<!-- table" not in rest, "a mark that is not closed"
-    assert [cell.strip() for cell in HEADER.findall(rest)] == list(BY_HAND[page])
+    assert [cell.strip() for cell in HEADER.findall(rest)] == [known.strip() for known in BY_HAND[page]]
+
+
+def test_every_page_with_a_table_is_checked() -> None:
+    pages = {page.stem for page in RESULTS.glob("*.md") if HEADER.search(page.read_text(encoding="utf-8"))}
+    assert pages == {*BY_HAND, *OTHERS}
 
 
 def test_every_file_of_runs_is_shown() -> None:
     pages = {page.stem: page.read_text(encoding="utf-8") for page in RESULTS.glob("*.md")}
     marks = {name: [found[1] for found in tables.BLOCK.finditer(text)] for name, text in pages.items()}
-    assert {name for name, found in marks.items() if found} == set(BY_HAND)
     shown = {mark.split()[1] for found in marks.values() for mark in found}
     assert shown == {path.name for path in (RESULTS / "tables").iterdir()}
+
+
+def test_the_index_is_what_its_pages_say(tmp_path: Path) -> None:
+    for path in RESULTS.glob("*.md"):
+        shutil.copy(path, tmp_path)
+    page_head.index(tmp_path, ENTRIES)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == (RESULTS / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_defaults_line_of_the_readme_is_its_runs() -> None:
+    head, _, line, optimum = peers.headline(tables.rows.read(RESULTS / "tables" / "peers.csv")).splitlines()
+    shown = [row.rstrip(" |") for row in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()]
+    assert line.startswith("| **mcts-vs** |")
+    assert {row.rstrip(" |") for row in (head, line, optimum)} <= set(shown)
 
 
 def test_a_changed_cell_is_caught_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
