@@ -212,6 +212,12 @@ def test_some_methods_alone_leave_the_numbers_of_the_others(tmp_path: Path) -> N
         reproduce.reproduce(entry, Choice(quick=True, budget=20, only=rest), store, parts, workers=2)
 
 
+def test_methods_that_an_entry_does_not_have_are_none(tmp_path: Path) -> None:
+    outcome = reproduce.reproduce(ENTRIES["k"], Choice(only=("turbo",)), Store(tmp_path / "runs"), tmp_path, workers=1)
+    assert outcome.skipped
+    assert outcome.notes == ["no method is left to run: the entry has mcts-vs-bo"]
+
+
 def test_what_slow_methods_got_is_said_once() -> None:
     def numbers(method: str, *notes: str) -> Numbers:
         made = ["made", f"command of {method}", "2026-11-18", "", 600, "", "", 5, "2021-2025"]

@@ -140,7 +140,8 @@ def reproduce(
         return _complexity(shrunk, choice, folder)
     usable, notes = available(shrunk)
     if not usable.panels:
-        return Reproduction(notes or ["no method is left to run"], skipped=True)
+        left = f"no method is left to run: the entry has {', '.join(entry.methods)}"
+        return Reproduction(notes or [left], skipped=True)
     planned = plan(usable, choice)
     progress = grid.work(in_order(planned), store, workers, listen)
     done = {key: [job for job in jobs if job in store] for key, jobs in planned.items()}
