@@ -55,21 +55,23 @@ def beside(before: Numbers, new: Numbers) -> Numbers:
         raise InputError(
             f"--budget {new.budget} does not fit the numbers in the folder, which are of {before.budget} evaluations"
         )
-    cells = {(row[1], row[2]) for row in new.rows if row[0] not in (MADE, NOTE, PROBLEM)}
-    known = {row[1] for row in before.rows if row[0] == PROBLEM}
-    kept = [
-        row for row in before.rows if row[0] in (MADE, PROBLEM) or (row[0] != NOTE and (row[1], row[2]) not in cells)
-    ]
-    added = [row for row in new.rows if row[0] not in (MADE, NOTE) and not (row[0] == PROBLEM and row[1] in known)]
-    methods = list(dict.fromkeys(label.partition("[")[0] for _, label in sorted(cells)))
-    said = f"{', '.join(methods)}: `{new.command}`, {new.day}, seeds {new.seeds}."
-    slow = [note.removeprefix(SLOW).rstrip(".").split("; ") for note in before.notes if note.startswith(SLOW)]
-    parts = [part for own in slow for part in own if part.partition(":")[0] not in methods]
-    parts += [part for note in new.notes if note.startswith(SLOW) for part in [note.removeprefix(SLOW).rstrip(".")]]
-    others = [note for note in (*before.notes, *new.notes) if not note.startswith((SLOW, f"{', '.join(methods)}: `"))]
-    notes = [f"{SLOW}{'; '.join(parts)}."] * bool(parts) + list(dict.fromkeys([*others, said]))
-    made = [row for row in kept if row[0] == MADE]
-    return Numbers([*made, *([NOTE, note] for note in notes), *(row for row in kept if row[0] != MADE), *added])
+    numbers = [row for row in new.rows if row[0] not in (MADE, NOTE, PROBLEM)]
+    cells = {(row[1], row[2]) for row in numbers}
+    kept = [row for row in before.rows if row[0] not in (MADE, NOTE, PROBLEM) and (row[1], row[2]) not in cells]
+    problems = {row[1]: row for row in (*new.rows, *before.rows) if row[0] == PROBLEM}
+    methods = sorted({label.partition("[")[0] for _, label in cells})
+    begins = f"{', '.join(methods)}: "
+    less = [part for part in _less(before) if part.partition(":")[0] not in methods] + _less(new)
+    others = [note for note in (*before.notes, *new.notes) if not note.startswith((SLOW, begins))]
+    notes = [f"{SLOW}{'; '.join(less)}."] * bool(less) + list(dict.fromkeys(others))
+    notes.append(f"{begins}`{new.command}`, {new.day}, seeds {new.seeds}.")
+    return Numbers([before.made, *([NOTE, note] for note in notes), *problems.values(), *kept, *numbers])
+
+
+def _less(numbers: Numbers) -> list[str]:
+    """What a page says of each slow method."""
+    said = [note.removeprefix(SLOW).removesuffix(".") for note in numbers.notes if note.startswith(SLOW)]
+    return [part for note in said for part in note.split("; ")]
 
 
 def head(entry: PaperEntry, numbers: Numbers, paper: Numbers | None = None) -> str:
