@@ -30,11 +30,12 @@ import numpy as np
 
 import rows
 import tables
-from mctsvs import Optimizer, problems
-from mctsvs.common import Array
-from mctsvs.problems import coco
+from mctsvs import Optimizer
+from mctsvs.bench import problems
+from mctsvs.bench.problems import coco
+from mctsvs.utils.validation import Array
 
-RIVALS = ["mcts-vs", "scbo", "tpe with constraints", "pycma's augmented Lagrangian", "random"]
+RIVALS = ["auto", "scbo", "tpe with constraints", "pycma's augmented Lagrangian", "random"]
 POINTS = (100, 200, 300, 400, 500, 1000)
 SIGMA = 0.25  # first deviation of CMA-ES, of the width of every range
 
@@ -172,7 +173,7 @@ def main() -> None:
     suite.set_defaults(budget=400, methods=RIVALS, command=run_coco)
     car = commands.add_parser("mopta")
     car.add_argument("--seeds", type=int, default=5)
-    car.set_defaults(budget=1000, methods=["mcts-vs", "scbo"], command=run_mopta)
+    car.set_defaults(budget=1000, methods=["auto", "scbo"], command=run_mopta)
     for command in (suite, car):
         command.add_argument("--methods", nargs="+", default=command.get_default("methods"))
         command.add_argument("--budget", type=int, default=command.get_default("budget"))

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mctsvs.lab import grid
-from mctsvs.lab.cases import Case
-from mctsvs.lab.store import Store
+from mctsvs.bench import grid
+from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.run_store import RunStore
 
 EFFICIENCY = 0.85  # of the ideal speed-up
 
@@ -79,14 +79,14 @@ def kill(options: argparse.Namespace) -> bool:
 
 def speed_up(options: argparse.Namespace) -> bool:
     """The same short runs on one worker and on two."""
-    cases = [Case("mcts-vs-bo"), Case("dropout-bo")]
+    cases = [ConfiguredMethod("mcts-vs-bo"), ConfiguredMethod("dropout-bo")]
     seeds = range(2021, 2021 + options.runs // 2)
     spent = []
     for workers in (1, 2):
         with tempfile.TemporaryDirectory() as place:
             jobs = grid.jobs(["Hartmann6_60"], cases, seeds, options.budget)
             started = time.perf_counter()
-            progress = grid.work(jobs, Store(Path(place)), workers)
+            progress = grid.work(jobs, RunStore(Path(place)), workers)
             spent.append(time.perf_counter() - started)
             busy = sum(map(sum, progress.spent.values())) / (workers * spent[-1])
             print(f"{progress.done} runs on {workers} of the workers: {spent[-1]:.1f} s, {busy:.3f} of it inside runs")

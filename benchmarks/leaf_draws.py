@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import problems
-from mctsvs.cli.lab import seeds
-from mctsvs.common import Array
+from mctsvs.bench import problems
+from mctsvs.bench.commands import seeds
+from mctsvs.bench.record import run
+from mctsvs.bench.stats import summary
 from mctsvs.gp.posterior import Posterior, SamplePaths
-from mctsvs.lab.run import run
-from mctsvs.lab.stats import summary
+from mctsvs.utils.validation import Array
 
 AT = (50, 100, 200, 300, 600)
 

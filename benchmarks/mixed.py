@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices
-from mctsvs.problems import Problem
+from mctsvs.bench.problems import Problem
 from mctsvs.space import Categorical, Float, Integer, Space
+from mctsvs.utils.validation import Array, Indices
 
 KINDS = {"float": 30, "log": 20, "integer": 30, "category": 20}
 EACH = 2  # of a kind matter

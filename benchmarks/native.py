@@ -1,6 +1,6 @@
 """Other libraries on spaces of every kind of variable, each told in its own terms what is whole, a choice or absent.
 
-`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.lab.loop`): Optuna's TPE (multivariate,
+`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.bench.loop`): Optuna's TPE (multivariate,
 and with groups where there are conditions) and GP sampler, CMA-ES with margin (package cmaes), Nevergrad's NGOpt.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import problems
-from mctsvs.common import Array, Indices, InputError
+from mctsvs.bench import problems
 from mctsvs.space import Categorical, Float, Integer, Space
+from mctsvs.utils.validation import Array, Indices, InputError
 
 NEEDS = {"tpe": "optuna", "gp-sampler": "optuna", "cmaes with margin": "cmaes", "ngopt": "nevergrad"}
 SIGMA = 0.25  # first deviation of CMA-ES, of the width of every range

@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 import native
-from mctsvs import problems
-from mctsvs.common import Array, InputError
-from mctsvs.engines.subspace import SubspaceEngine
-from mctsvs.lab import loop
-from mctsvs.options import Options
-from mctsvs.solve.subspace import Subspace
-from mctsvs.state import Saved
+from mctsvs.bench import loop, problems
+from mctsvs.methods.composite import SubspaceEngine
+from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.utils.options import Options
+from mctsvs.utils.state import Saved
+from mctsvs.utils.validation import Array, InputError
 
 NEEDS = {  # the library of each
     "smac": "smac",

@@ -25,7 +25,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mctsvs import Study, problems
+from mctsvs import Study
+from mctsvs.bench import problems
 
 BARS = {"report": 5.0, "size": 8.0, "watch": 3.0, "news": 2.0}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -49,7 +50,7 @@ def processor_time() -> float:
 def report(folder: Path) -> bool:
     problem = problems.make("Hartmann6_500", shuffle=True, seed=3)
     ok = True
-    for method in ("mcts-vs", "mcts-vs-bo"):
+    for method in ("auto", "mcts-vs-bo"):
         with Study(folder / f"{method}.db", problem.space, direction=problem.direction, method=method) as study:
             study.optimize(problem, 600)
         page = folder / f"{method}.html"

@@ -14,8 +14,8 @@ Where it sees a noisy one, a second table has the true value of the point recomm
 gets: that of best expected value for our methods and those that run inside ours, the luckiest one for others.
 `--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
 better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
-finished run is stored at once and never repeated; the table is of all runs stored. "mcts-vs without audit" leaves out
-that part; "mcts-vs with budget" is told the budget, as `minimize` does. Beside our methods there are `pycma` (from a
+finished run is stored at once and never repeated; the table is of all runs stored. "auto without audit" leaves out
+that part; "auto with budget" is told the budget, as `minimize` does. Beside our methods there are `pycma` (from a
 random point) and "pycma from centre", `nevergrad` (NGOpt, which is told the budget), `botorch` (on an accelerator
 with BOTORCH_DEVICE=cuda) and `smac` (SMAC3); the last two need minutes a run. Ax is not here because its default is
 BoTorch's model, which is; HEBO because its requirements do not build any more.
@@ -53,14 +53,14 @@ import native
 import outside
 import rows
 import tables
-from mctsvs import methods, problems
-from mctsvs.common import Array
-from mctsvs.lab import loop, suites
-from mctsvs.lab.cases import Case
-from mctsvs.lab.comparison import markdown_table
-from mctsvs.lab.run import Record, Setting, follow
-from mctsvs.lab.store import Job, Store
-from mctsvs.problems import coco
+from mctsvs.bench import loop, problems, suites
+from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.comparison import markdown_table
+from mctsvs.bench.problems import coco
+from mctsvs.bench.record import RunRecord, RunSettings, follow
+from mctsvs.bench.run_store import Job, RunStore
+from mctsvs.methods import registry
+from mctsvs.utils.validation import Array
 from rows import Run
 
 PROBLEMS = (
@@ -75,7 +75,7 @@ PROBLEMS = (
     "Ackley60",
     "Rosenbrock60",
 )
-METHODS = ("mcts-vs", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
+METHODS = ("auto", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
 HEADLINE = ("Hartmann6_500", "Levy10_300", "Hartmann6_5_500_v", "Hartmann6_500@0.1", "Levy10_300@1")
 POINTS = (50, 100, 200, 600)
 NEEDS = {**outside.NEEDS, **native.NEEDS}
@@ -150,12 +150,12 @@ def play(job: Job, folder: Path) -> str:
     if job.variation:
         opponent.enqueue([problem.bounds.mean(axis=1)])
     extra = {"true": true} | ({"recommended": chosen} if noisy else {})
-    record = Record(Setting(job.problem, job.case.method, job.seed, job.budget), extra=extra)
+    record = RunRecord(RunSettings(job.problem, job.case.method, job.seed, job.budget), extra=extra)
     follow(replace(problem, function=function), opponent, record)
     look()
     if isinstance(problem, coco.CocoProblem) and noisy:  # only now: it uses COCO's one stream of noise
         true[:] = [problem.instance.noiseless(x) for x in points]
-    Store(folder).save(job, record.whole(), problem.direction, problem.optimum)
+    RunStore(folder).save(job, record.whole(), problem.direction, problem.optimum)
     return str(job)
 
 
@@ -166,7 +166,7 @@ def recommended(opponent: Any, values: Sequence[float], direction: str) -> int:
     return int(np.argmax(values) if direction == "maximize" else np.argmin(values))
 
 
-def finish(wanted: Sequence[Job], store: Store, workers: int) -> None:
+def finish(wanted: Sequence[Job], store: RunStore, workers: int) -> None:
     """Do every job that is not stored; one that fails is said, and the others go on.
 
     Processes are spawned: a forked one cannot use an accelerator.
@@ -193,7 +193,7 @@ def headline(runs: Sequence[Run]) -> str:
             ends = [np.array([run.at[n] for run in group]) for n in (100, 200) if n in group[0].at]
             cells.append("; ".join(map(short, ends)) + (" at 100" if len(ends) == 1 else "") + f" ({len(group)})")
         first = float(np.mean([run.at[100] for run in groups[0]]))
-        name = f"**{method}**" if method == "mcts-vs" else method
+        name = f"**{method}**" if method == "auto" else method
         lines.append((-first, [name, *cells, tables.ms([run for group in groups for run in group])]))
     best = ["optimum", *(f"{problems.make(name.partition('@')[0]).optimum:.4g}" for name in HEADLINE), ""]
     head = ["after 100; 200 evaluations (runs)", *HEADLINE, "ms"]
@@ -220,7 +220,7 @@ def usable(names: Sequence[str]) -> list[str]:
         if name in NEEDS:
             absent = [] if importlib.util.find_spec(NEEDS[name]) else [NEEDS[name]]
         else:
-            absent = methods.missing(methods.find(name.partition(" with")[0]))
+            absent = registry.missing(registry.find(name.partition(" with")[0]))
         if absent:
             print(f"{name} is left out: it needs {' and '.join(absent)}")
         else:
@@ -228,7 +228,7 @@ def usable(names: Sequence[str]) -> list[str]:
     return here
 
 
-def contests(runs: Iterable[Run], methods: Sequence[str]) -> dict[str, suites.Contest]:
+def contests(runs: Iterable[Run], methods: Sequence[str]) -> dict[str, suites.SuiteRanking]:
     """A contest of these methods for each dimension and budget, of the problems that all of them have run."""
     groups: dict[tuple[str, int, int], list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: rows.parts_of(run.problem)):
@@ -243,9 +243,9 @@ def contests(runs: Iterable[Run], methods: Sequence[str]) -> dict[str, suites.Co
 
 def run_suite(arguments: argparse.Namespace) -> None:
     """All functions of a suite of COCO's: the runs that are missing, then tables of all that are stored."""
-    suite, names, store = arguments.suite, usable(arguments.methods), Store(arguments.results, print)
+    suite, names, store = arguments.suite, usable(arguments.methods), RunStore(arguments.results, print)
     wanted = [
-        Job(coco.name_of(suite, f, D, i), Case(method), i, arguments.budget)
+        Job(coco.name_of(suite, f, D, i), ConfiguredMethod(method), i, arguments.budget)
         for D, f, i, method in itertools.product(arguments.dimensions, arguments.functions, arguments.instances, names)
     ]
     with store.claimed():
@@ -282,12 +282,12 @@ def run_problems(arguments: argparse.Namespace) -> None:
         raise SystemExit(f"--budget {arguments.budget}: the tables begin at {POINTS[0]} evaluations")
     variation = {"centre": True} if arguments.centre else {}
     wanted = [
-        Job(problem, Case(method), seed, arguments.budget, variation)
+        Job(problem, ConfiguredMethod(method), seed, arguments.budget, variation)
         for seed in arguments.seeds
         for problem in arguments.problems
         for method in arguments.methods
     ]
-    store = Store(arguments.results, print)
+    store = RunStore(arguments.results, print)
     with store.claimed():
         finish(wanted, store, arguments.workers)
     stored, chosen = (rows.finished(store.folder, POINTS, recommended=late) for late in (False, True))

@@ -22,16 +22,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mctsvs import Optimizer, problems
-from mctsvs.lab.loop import Clock
-from mctsvs.progress import Follower
-from mctsvs.progress.views import Lines, Terminal
+from mctsvs import Optimizer
+from mctsvs.bench import problems
+from mctsvs.bench.loop import Clock
+from mctsvs.visualization.progress import ProgressReporter
+from mctsvs.visualization.terminal import LogLines, TerminalView
 
 RATE = 20.0
 BAR = 0.01
 
 
-def share(problem: problems.Problem, method: str, follower: Follower, seconds: float) -> float:
+def share(problem: problems.Problem, method: str, follower: ProgressReporter, seconds: float) -> float:
     """What the follower takes of the processor, as a share of the run's seconds as they are on a quiet machine."""
     budget = int(RATE * seconds)
     opt = Optimizer(problem.space, direction=problem.direction, method=method, budget=budget, seed=0)
@@ -71,10 +72,10 @@ def main() -> int:
     logging.getLogger("mctsvs").setLevel(logging.DEBUG)
     worst = 0.0
     print("| run of 20 evaluations a second, log of every trial | share of its time |\n|---|---|")
-    for name, method in (("Hartmann6_300", "mcts-vs"), ("Levy60", "mcts-vs"), ("Hartmann6_500", "mcts-vs-rs")):
+    for name, method in (("Hartmann6_300", "auto"), ("Levy60", "auto"), ("Hartmann6_500", "mcts-vs-rs")):
         problem = problems.make(name, shuffle=True, shift=True)
-        for view in (Terminal(terminal(), keep=True), Lines(io.StringIO())):
-            part = share(problem, method, Follower(view), given.seconds)
+        for view in (TerminalView(terminal(), keep=True), LogLines(io.StringIO())):
+            part = share(problem, method, ProgressReporter(view), given.seconds)
             worst = max(worst, part)
             print(f"| {method} on {name}, {type(view).__name__.lower()} | {100 * part:.2f} % |", flush=True)
     return int(worst > BAR)

@@ -20,12 +20,11 @@ import argparse
 
 import numpy as np
 
-from mctsvs import problems
-from mctsvs.common import Array, Indices
-from mctsvs.engines.subspace import SubspaceEngine
-from mctsvs.lab import loop
+from mctsvs.bench import loop, problems
+from mctsvs.methods.composite import SubspaceEngine
+from mctsvs.methods.mcts_vs.selector import MCTS
 from mctsvs.optimizer import Optimizer
-from mctsvs.select.mcts import MCTS
+from mctsvs.utils.validation import Array, Indices
 
 
 def noise(seeds: int, method: str) -> None:
@@ -84,7 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", nargs="?", choices=("noise", "found", "ranks"), default="ranks")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--method", default="mcts-vs")
+    parser.add_argument("--method", default="auto")
     arguments = parser.parse_args()
     {"noise": noise, "found": found, "ranks": ranks}[arguments.part](arguments.seeds, arguments.method)
 

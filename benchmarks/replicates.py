@@ -20,8 +20,8 @@ import numpy as np
 import peers
 import rows
 from mctsvs import Optimizer
-from mctsvs.common import Array
-from mctsvs.problems import Problem, coco
+from mctsvs.bench.problems import Problem, coco
+from mctsvs.utils.validation import Array
 
 FEW = ("Levy10_300@1", "Hartmann6_500@0.1")
 MANY = tuple(coco.name_of("bbob-noisy", f, 40, 1) for f in (101, 107, 108, 113, 116, 122, 128))

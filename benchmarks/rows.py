@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mctsvs.common import Array, InputError
-from mctsvs.lab import numbers
-from mctsvs.lab.store import Store, Stored
-from mctsvs.problems import coco
+from mctsvs.bench import results_csv
+from mctsvs.bench.problems import coco
+from mctsvs.bench.run_store import RunStore, StoredRun
+from mctsvs.utils.validation import Array, InputError
 
 COLUMNS = ["problem", "method", "seed", "budget", "ms"]
 FEASIBLE = "feasible"  # a further column, of runs with constraints
@@ -44,7 +44,7 @@ def finished(folder: Path, points: Sequence[int], *, recommended: bool = False, 
     if not folder.is_dir():
         raise InputError(f"there is no folder {str(folder)!r} of finished runs")
     found = [_constrained(path, points) for path in sorted(folder.glob("*.json"))]
-    for job, stored in Store(folder).every():
+    for job, stored in RunStore(folder).every():
         problem = job.problem + (", centre given" if job.variation.get("centre") else "")
         values = _recommended(stored) if recommended else dict(enumerate(_best(stored), 1))
         above = (stored.optimum or 0.0) if problem.startswith("bbob") else 0.0
@@ -54,12 +54,12 @@ def finished(folder: Path, points: Sequence[int], *, recommended: bool = False, 
     return found
 
 
-def _best(stored: Stored) -> Array:
+def _best(stored: StoredRun) -> Array:
     better = np.fmax if stored.direction == "maximize" else np.fmin
     return better.accumulate(np.array(stored.series("true") or stored.series("values")))
 
 
-def _recommended(stored: Stored) -> dict[int, float]:
+def _recommended(stored: StoredRun) -> dict[int, float]:
     """Empty for a run without noise."""
     true, numbers_of_trials = stored.series("true"), stored.series("recommended")
     return {n: true[int(trial)] for n, trial in enumerate(numbers_of_trials, 1) if not np.isnan(trial)}
@@ -78,11 +78,11 @@ def write(runs: Sequence[Run], path: Path) -> None:
     points, constrained = points_of(runs), any(run.feasible != 1.0 for run in runs)
     table: list[list[object]] = [[*COLUMNS, *[FEASIBLE] * constrained, *points]]
     for run in runs:
-        first = [numbers.short(run.feasible)] * constrained
-        values = [numbers.short(run.at.get(n, np.nan)) for n in points]
+        first = [results_csv.short(run.feasible)] * constrained
+        values = [results_csv.short(run.at.get(n, np.nan)) for n in points]
         table.append([run.problem, run.method, run.seed, run.budget, f"{run.ms:.5g}", *first, *values])
     path.parent.mkdir(parents=True, exist_ok=True)
-    numbers.write(path, table)
+    results_csv.write(path, table)
 
 
 def read(path: Path) -> list[Run]:

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array
-from mctsvs.gp import nuts
-from mctsvs.gp.sparse_posterior import SparsePosterior
+from mctsvs.methods.solvers import nuts
+from mctsvs.methods.solvers.saasbo import SparsePosterior
+from mctsvs.utils.validation import Array
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 

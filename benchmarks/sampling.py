@@ -27,12 +27,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices
-from mctsvs.engine import latin_hypercube
-from mctsvs.methods import Method
-from mctsvs.options import Options, option
-from mctsvs.solve.subspace import Subspace
-from mctsvs.state import Saved
+from mctsvs.methods.base import latin_hypercube
+from mctsvs.methods.registry import Method
+from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.utils.options import Options, option
+from mctsvs.utils.state import Saved
+from mctsvs.utils.validation import Array, Indices
 
 FOUR = ("Levy10_100", "Levy10_300", "Hartmann6_300", "Hartmann6_500")
 SHORTEST, FIRST, LONGEST = 0.5**7, 0.8, 1.6
@@ -228,8 +228,8 @@ def run_one(job: Job) -> dict[str, Any]:
     """Best so far after each evaluation."""
     import torch
 
-    from mctsvs import problems
-    from mctsvs.lab.run import run
+    from mctsvs.bench import problems
+    from mctsvs.bench.record import run
 
     torch.set_num_threads(1)
     problem = problems.make(job.problem)
@@ -267,7 +267,7 @@ def show_draws(arguments: argparse.Namespace) -> None:
     """The variance of draws beside the posterior's own, by number of candidates."""
     import torch
 
-    from mctsvs import problems
+    from mctsvs.bench import problems
 
     rng = np.random.default_rng(0)
     problem = problems.make("Hartmann6_300")
@@ -307,9 +307,9 @@ def collect(folder: Path, device: str) -> list[dict[str, Any]]:
 
 def tables(rows: list[dict[str, Any]]) -> str:
     """Markdown: both limits beside the authors' runs and the library's, and their difference by seed."""
-    from mctsvs.lab import stats
-    from mctsvs.lab.comparison import markdown_table
-    from mctsvs.lab.numbers import OURS, THEIRS, Numbers
+    from mctsvs.bench import stats
+    from mctsvs.bench.comparison import markdown_table
+    from mctsvs.bench.results_csv import OURS, THEIRS, Numbers
 
     known, paper = (Numbers.read(RESULTS / f"significance{ending}.csv") for ending in ("", "-paper"))
     parts = []
@@ -338,8 +338,8 @@ def tables(rows: list[dict[str, Any]]) -> str:
 
 def small_table(rows: list[dict[str, Any]]) -> str:
     """Markdown: values at both limits, and in how many runs they are the same all the way."""
-    from mctsvs.lab import stats
-    from mctsvs.lab.comparison import markdown_table
+    from mctsvs.bench import stats
+    from mctsvs.bench.comparison import markdown_table
 
     body = []
     points = [name for name in rows[0] if name.startswith("at_")]
@@ -372,8 +372,7 @@ def save(rows: list[dict[str, Any]], name: str) -> None:
 
 def draw_page(folder: Path) -> None:
     """Regret of both methods at both limits."""
-    from mctsvs import problems
-    from mctsvs.lab import comparison, figures, stats
+    from mctsvs.bench import comparison, figures, problems, stats
 
     plots: list[figures.Plot] = []
     for problem in FOUR:

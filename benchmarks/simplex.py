@@ -1,6 +1,6 @@
 """What a known constraint costs: 500 variables, of which 50 sum up to at most 1, beside the same without it.
 
-    python benchmarks/simplex.py [--methods mcts-vs,bo-dsp,turbo,random] [--budget 200] [--seeds 3]
+    python benchmarks/simplex.py [--methods auto,bo-dsp,turbo,random] [--budget 200] [--seeds 3]
 
 The objective has eight variables that matter, four of them in the sum: what is best for these alone would need a sum of
 2. Seconds are those of the processor in ask and tell; of two runs of one seed, in turn. One thread.
@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 from mctsvs import Optimizer
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 VARIABLES, SUMMED = 500, 50
 BOX = [(0.0, 1.0)] * VARIABLES
@@ -54,7 +54,7 @@ def run(method: str, budget: int, seed: int, *, constrained: bool) -> tuple[floa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", default="mcts-vs,mcts-vs-bo,bo-dsp,turbo,random")
+    parser.add_argument("--methods", default="auto,mcts-vs-bo,bo-dsp,turbo,random")
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()

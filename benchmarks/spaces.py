@@ -22,11 +22,11 @@ from pathlib import Path
 import peers
 import rows
 import tables
-from mctsvs.lab.cases import Case
-from mctsvs.lab.store import Job, Store
+from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.run_store import Job, RunStore
 
-RIVALS = ["mcts-vs", "tpe", "cmaes with margin", "ngopt", "turbo", "random"]
-SAMPLERS = ["mcts-vs", "tpe", "gp-sampler", "turbo", "random"]
+RIVALS = ["auto", "tpe", "cmaes with margin", "ngopt", "turbo", "random"]
+SAMPLERS = ["auto", "tpe", "gp-sampler", "turbo", "random"]
 POINTS = (50, 100, 200, 300)
 
 
@@ -37,8 +37,10 @@ def mixint(arguments: argparse.Namespace) -> None:
 
 def regret(arguments: argparse.Namespace) -> None:
     """Of one problem, its seed the run's."""
-    names, store = peers.usable(arguments.methods), Store(arguments.results, print)
-    wanted = [Job(arguments.problem, Case(n), s, arguments.budget) for s in range(arguments.seeds) for n in names]
+    names, store = peers.usable(arguments.methods), RunStore(arguments.results, print)
+    wanted = [
+        Job(arguments.problem, ConfiguredMethod(n), s, arguments.budget) for s in range(arguments.seeds) for n in names
+    ]
     with store.claimed():
         peers.finish(wanted, store, arguments.workers)
     stored = [run for run in rows.finished(arguments.results, POINTS) if run.problem == arguments.problem]

@@ -34,21 +34,21 @@ import numpy as np
 import scipy
 import scipy.optimize
 
-from mctsvs.common import Array, InputError
+from mctsvs.bench.loop import Clock, optimizer, rounds, spend
+from mctsvs.bench.problems import Problem, data, families, make
+from mctsvs.bench.sklearn_bo import regressor, with_solver
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import JITTER, Likelihood
+from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.quasi_newton import minimise
-from mctsvs.gp.search import quasi_random
-from mctsvs.gp.values import standardise
-from mctsvs.history import History
-from mctsvs.lab.loop import Clock, optimizer, rounds, spend
-from mctsvs.lab.sklearn_bo import regressor, with_solver
-from mctsvs.problems import Problem, data, families, make
-from mctsvs.solve.bo import BayesianOptimisation, BOOptions
-from mctsvs.solve.subspace import Subspace
+from mctsvs.gp.standardize import standardise
+from mctsvs.methods.history import History
+from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
+from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.utils.validation import Array, InputError
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
-WHOLE = {"mcts-vs": "Hartmann6_500", "mcts-vs-bo": "Hartmann6_300", "bo-dsp": "Hartmann6_300"}
+WHOLE = {"auto": "Hartmann6_500", "mcts-vs-bo": "Hartmann6_300", "bo-dsp": "Hartmann6_300"}
 HEAVY = ("torch", "sklearn", "matplotlib", "optuna", "pandas")
 
 
@@ -232,7 +232,7 @@ def loop(options: argparse.Namespace) -> list[Row]:
 
 
 def thinking(options: argparse.Namespace) -> list[Row]:
-    """Processor time of mcts-vs for one evaluation, by kind of problem."""
+    """Processor time of auto for one evaluation, by kind of problem."""
     budget, rows = 60 if options.quick else 600, []
     for kind, name, noise in (
         ("sparse", "Hartmann6_500", 0.0),
@@ -240,20 +240,20 @@ def thinking(options: argparse.Namespace) -> list[Row]:
         ("all variables modelled", "Hartmann6_500", 0.1),
     ):
         problem = make(name, shuffle=True, shift=True, noise=noise, seed=0)
-        opt = optimizer(problem, "mcts-vs", seed=1000)
+        opt = optimizer(problem, "auto", seed=1000)
         spent = spend(problem, opt, budget).processor / budget
-        what = f"mcts-vs, {kind} ({name}, noise {noise:g}), mean of {budget} evaluations; best {opt.best.value:.4g}"
+        what = f"auto, {kind} ({name}, noise {noise:g}), mean of {budget} evaluations; best {opt.best.value:.4g}"
         rows.append(Row(what, show(spent)))
     return rows
 
 
 def huge(options: argparse.Namespace) -> list[Row]:
-    """100,000 variables: a run of mcts-vs; of mcts-vs-rs an ask and tell, and the memory that a further point costs."""
+    """100,000 variables: a run of auto; of mcts-vs-rs an ask and tell, and the memory that a further point costs."""
     D, points = 100_000, 60 if options.quick else 200
     rows = []
     for seed in range(1 if options.quick else 3):
-        *_, (spent, best, memory) = elsewhere(SOURCE, "mcts-vs", f"Hartmann6_{D}", points, seed)
-        what = f"mcts-vs, D={D:,}, {points} evaluations, seed {seed}: best {best:.4f}, {memory:.2f} GB at most"
+        *_, (spent, best, memory) = elsewhere(SOURCE, "auto", f"Hartmann6_{D}", points, seed)
+        what = f"auto, D={D:,}, {points} evaluations, seed {seed}: best {best:.4f}, {memory:.2f} GB at most"
         rows.append(Row(what, show(spent)))
     problem = make(f"Hartmann6_{D}")
     clock, stamps = Clock(), [0.0]
@@ -298,7 +298,7 @@ def importing(options: argparse.Namespace) -> list[Row]:
 
 RUN = """
 import resource, sys, time, mctsvs
-from mctsvs.problems import Problem, make
+from mctsvs.bench.problems import Problem, make
 method, name, budget, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 problem = make(name, shuffle=True, seed=seed)
 class Done(Exception): pass

@@ -31,7 +31,7 @@ import numpy as np
 
 import study_faults
 from mctsvs import Optimizer, Study, StudyError, Trial
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 BUDGET = 200
 BOX = [(0.0, 1.0)] * 20

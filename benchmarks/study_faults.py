@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from mctsvs import InputError, Study, StudyError, Trial
-from mctsvs.common import Array
-from mctsvs.methods import METHODS, missing
-from mctsvs.problems.command import Command
-from mctsvs.problems.space_file import parse_space
-from mctsvs.study import codec, formats
+from mctsvs.methods.registry import METHODS, missing
+from mctsvs.objectives.space_file import parse_space
+from mctsvs.objectives.user_program import UserProgram
+from mctsvs.study import codec, schema
 from mctsvs.study.journal import Journal
+from mctsvs.utils.validation import Array
 
 BOX = [(0.0, 1.0)] * 5
 Found = tuple[list[str], int]
@@ -164,7 +164,7 @@ def hostile_files(folder: Path, rounds: int) -> Found:
     return bad, 25 * rounds
 
 
-def _make_hostile(path: Path, meta: dict[str, Any], events: list[formats.Event], rng: np.random.Generator) -> None:
+def _make_hostile(path: Path, meta: dict[str, Any], events: list[schema.Event], rng: np.random.Generator) -> None:
     changed = list(events)
     kind = int(rng.integers(4))
     at = int(rng.integers(len(events)))
@@ -199,7 +199,7 @@ def _make_hostile(path: Path, meta: dict[str, Any], events: list[formats.Event],
         text = [deep + b"]" * len(deep), codec.pack(["\x1b[2J"])[8:], b"{}", b"3"][int(rng.integers(4))]
         data = struct.pack("<q", len(text)) + text
         name = ["identity", "command"][int(rng.integers(2))]
-        row = (name, data, formats.checksum(name.encode(), data))
+        row = (name, data, schema.checksum(name.encode(), data))
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
     connection.commit()
     connection.close()
@@ -233,11 +233,11 @@ def shell_syntax(folder: Path, rounds: int) -> Found:
     cases = ["| tail -1", "> out", "&& true", "; true", "$(date)", "`date`", "|| true", "& true", "2>&1", "< in"]
     for case in cases:
         try:
-            Command.parse(f"echo {{a}} {case}", file)
+            UserProgram.parse(f"echo {{a}} {case}", file)
             bad.append(case)
         except InputError:
             pass
-        Command.parse(f"echo {{a}} '{case}'", file)
+        UserProgram.parse(f"echo {{a}} '{case}'", file)
     return bad, len(cases)
 
 

@@ -35,12 +35,12 @@ from pathlib import Path
 import numpy as np
 
 import rows
-from mctsvs.lab import comparison, suites
-from mctsvs.lab.cases import Case
-from mctsvs.lab.comparison import markdown_table
-from mctsvs.lab.runs import Runs
-from mctsvs.lab.stats import Summary, summary
-from mctsvs.problems import coco
+from mctsvs.bench import comparison, suites
+from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.comparison import markdown_table
+from mctsvs.bench.problems import coco
+from mctsvs.bench.runs import Runs
+from mctsvs.bench.stats import Summary, summary
 from rows import Run, by_dimension, by_method, parts_of, points_of
 
 PAGES = Path(__file__).parents[1] / "docs" / "results"
@@ -96,7 +96,7 @@ def compare(runs: Sequence[Run]) -> str:
         seeds, recall = tuple(run.seed for run in group), np.full(len(group), np.nan)
         return Runs(seeds=seeds, best=best, thinking=seconds, elapsed=seconds, recall=recall, cpu=seconds[:, 0])
 
-    own = {Case(method): side_by_side(group) for method, group in by_method(runs).items()}
+    own = {ConfiguredMethod(method): side_by_side(group) for method, group in by_method(runs).items()}
     return comparison.table(own, next(iter(own.values())))
 
 
@@ -110,7 +110,7 @@ def regret(runs: Sequence[Run]) -> str:
     return markdown_table(head, [line for _, line in sorted(lines)])
 
 
-def contest(runs: Sequence[Run], methods: Sequence[str] = ()) -> suites.Contest:
+def contest(runs: Sequence[Run], methods: Sequence[str] = ()) -> suites.SuiteRanking:
     """Of runs of one suite, with equally many variables and evaluations; default: of all methods."""
     losses = {}
     for run in runs:
@@ -118,7 +118,7 @@ def contest(runs: Sequence[Run], methods: Sequence[str] = ()) -> suites.Contest:
         for n, value in run.at.items():
             trace[n - 1 :] = value
     suite = parts_of(runs[0].problem)[0]
-    return suites.Contest.of(losses, methods or list(by_method(runs)), coco.SUITES[suite].known)
+    return suites.SuiteRanking.of(losses, methods or list(by_method(runs)), coco.SUITES[suite].known)
 
 
 def group_of(problem: str) -> str:

@@ -15,7 +15,7 @@ import time
 from distributed import LocalCluster
 
 import mctsvs
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 BUDGET = 12 if os.environ.get("QUICK") else 150
 

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 import mctsvs
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 QUICK = bool(os.environ.get("QUICK"))
 BUDGET, STEPS = (8, 50) if QUICK else (100, 400)

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from mctsvs.methods import METHODS
+from mctsvs.methods.registry import METHODS
 
 # a shell that starts the tests in the background ignores Ctrl-C for them, and so for the programs they start
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mctsvs import testing
-from mctsvs.common import Array
-from mctsvs.engines.embedding import REMBO
-from mctsvs.methods import METHODS
+from mctsvs.methods.registry import METHODS
+from mctsvs.methods.rivals.hesbo_rembo import REMBO
+from mctsvs.utils.validation import Array
 
 # options whose code path differs from the default's; the authors' program's score is not shift-invariant by its
 # definition, so it is exempt from the third property only

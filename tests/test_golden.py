@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mctsvs import problems
-from mctsvs.lab.run import run
-from mctsvs.methods import METHODS
+from mctsvs.bench import problems
+from mctsvs.bench.record import run
+from mctsvs.methods.registry import METHODS
 
 FILE = Path(__file__).parent / "golden" / "traces.json"
 BUDGET = 30

@@ -13,12 +13,12 @@ import pytest
 
 import mctsvs
 from mctsvs import InputError, Optimizer, Study
-from mctsvs.common import Array
-from mctsvs.gp.expected import best_and_spread, expected_values
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.values import Standard, standardise, tail_fence
+from mctsvs.gp.posterior_mean import best_and_spread, expected_values
+from mctsvs.gp.standardize import Standardization, standardise, tail_fence
+from mctsvs.utils.validation import Array
 
 SPACE = [(0.0, 1.0)] * 8
 
@@ -41,7 +41,7 @@ def run(method: str, seed: int, budget: int = 40, **options: Any) -> Optimizer:
     return opt
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "bo-dsp", "random"])
+@pytest.mark.parametrize("method", ["auto", "bo-dsp", "random"])
 def test_the_recommended_point_is_better_than_the_luckiest(method: str) -> None:
     runs = [run(method, seed, noise=0.1) for seed in range(6)]
     recommended = np.array([bowl(opt.recommend().x) for opt in runs])
@@ -113,7 +113,7 @@ def test_noise_that_is_known_need_not_be_asked_about() -> None:
         assert distance.min() > 1e-3  # no point right beside another
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "bo", "random"])
+@pytest.mark.parametrize("method", ["auto", "bo", "random"])
 def test_noise_beyond_all_values_is_no_error(method: str) -> None:
     result = mctsvs.minimize(lambda x: x[0], [(0, 1)] * 3, budget=12, noise=1e300, method=method)
     assert 0.0 <= result.fun <= 1.0
@@ -199,12 +199,12 @@ def test_a_heavy_tail_is_cut_and_what_a_search_has_gathered_is_not() -> None:
     assert np.ptp(np.delete(standardise(bad, winsorise=False), [4, 20, 33])) > 1.0
     gathered = np.append(ordinary[:20], 5.0 - 1e-8 * rng.random(40))
     assert tail_fence(gathered) == -np.inf
-    standard = Standard.of(bad, winsorise=False)
+    standard = Standardization.of(bad, winsorise=False)
     rest = np.delete(np.arange(60), [4, 20, 33])
     assert np.allclose(standard.mean + standard.scale * standard.values[rest], bad[rest], atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "bo-dsp"])
+@pytest.mark.parametrize("method", ["auto", "bo-dsp"])
 def test_rare_disasters_do_not_ruin_a_run(method: str) -> None:
     """Every tenth part of one variable's range costs 1e12."""
 

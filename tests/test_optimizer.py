@@ -11,7 +11,7 @@ import pytest
 
 import mctsvs
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer
-from mctsvs.methods import METHODS, missing
+from mctsvs.methods.registry import METHODS, missing
 from mctsvs.testing import through_plain_data
 
 
@@ -220,7 +220,7 @@ def test_evolution_does_not_take_a_strangers_point_for_its_own() -> None:
     assert opt.state()["engine"]["members"] == [0]
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "mcts-vs-bo", "gtbo"])
+@pytest.mark.parametrize("method", ["auto", "mcts-vs-bo", "gtbo"])
 def test_trials_say_what_they_are_for_and_when_they_were(method: str) -> None:
     opt = Optimizer([(0.0, 1.0)] * 12, method=method)
     before = time.time()

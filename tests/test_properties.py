@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mctsvs import Boolean, Categorical, Fixed, Float, Integer, Optimizer, Ordinal, Space
-from mctsvs.distinct import SpaceExhausted
-from mctsvs.methods import METHODS
+from mctsvs.methods.registry import METHODS
 from mctsvs.space import Variable
+from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.testing import through_plain_data
 from mctsvs.trial import Trial
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs.stopping import Status
+from mctsvs.loop.stopping import Status
 
 BOX = [(0.0, 1.0)] * 3
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from mctsvs import Categorical
-from mctsvs.common import Array
-from mctsvs.methods import METHODS, missing
+from mctsvs.methods.registry import METHODS, missing
 from mctsvs.optimizer import Optimizer
+from mctsvs.utils.validation import Array
 
 BOX = [(-2.0, 3.0)] * 6
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mctsvs.cli import lab
+from mctsvs.bench import commands as lab
 from mctsvs.cli.commands import parser
 
 ROOT = Path(__file__).parents[1]

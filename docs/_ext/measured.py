@@ -2,7 +2,7 @@
 
     ```{measured} results/peers.md
     :problem: Hartmann6_500
-    :methods: mcts-vs, bo-dsp, random
+    :methods: auto, bo-dsp, random
     :columns: method, seeds, at 100, at 200
     ```
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mctsvs.engine import latin_hypercube
+from mctsvs.bench import figures
+from mctsvs.bench.styles import BLACK, BLUE, GREY, RED
 from mctsvs.gp.model import Model, ModelSettings
-from mctsvs.lab import figures
-from mctsvs.lab.styles import BLACK, BLUE, GREY, RED
+from mctsvs.methods.base import latin_hypercube
 
 D, COUNTS, SEED = 60, (10, 20, 40), 3
 MODELS = {"se": ("a lengthscale for each variable", BLUE), "shared+iso": ("with the isotropic term", RED)}

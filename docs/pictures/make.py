@@ -13,11 +13,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mctsvs import Optimizer, maximize, minimize, problems
-from mctsvs import report as reports
-from mctsvs.progress.account import Account
-from mctsvs.progress.follower import Follower
-from mctsvs.progress.screen import screen
+from mctsvs import Optimizer, maximize, minimize
+from mctsvs.bench import problems
+from mctsvs.visualization import report as reports
+from mctsvs.visualization.progress import ProgressReporter, RunStats
+from mctsvs.visualization.terminal import screen
 
 HERE = Path(__file__).parent
 PROBLEM, BUDGET, SEEN, SEED = "Hartmann6_300", 200, 78, 3
@@ -28,18 +28,18 @@ class Patient:
 
     wants_importance = True
 
-    def begin(self, account: Account) -> None: ...
+    def begin(self, account: RunStats) -> None: ...
 
-    def told(self, account: Account, due: bool) -> None: ...
+    def told(self, account: RunStats, due: bool) -> None: ...
 
-    def end(self, account: Account) -> None: ...
+    def end(self, account: RunStats) -> None: ...
 
 
 def terminal() -> None:
     """The run stops where the picture is taken; an evaluation is taken to last a second."""
     problem = problems.make(PROBLEM, shuffle=True, shift=True, seed=0)
     opt = Optimizer(problem.space, direction=problem.direction, budget=BUDGET, seed=SEED)
-    follower = Follower(Patient(), f"mcts-vs on {PROBLEM}")
+    follower = ProgressReporter(Patient(), f"auto on {PROBLEM}")
     follower.begin(opt, BUDGET)
     for _ in range(SEEN):
         (trial,) = opt.ask()

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mctsvs.common import InputError
-    from mctsvs.in_one_call import maximize, minimize
+    from mctsvs.optimize import Result, maximize, minimize
     from mctsvs.optimizer import Optimizer
-    from mctsvs.result import Result
     from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
-    from mctsvs.study import Study, StudyError
+    from mctsvs.study import Study
     from mctsvs.trial import Recommendation, Trial
+    from mctsvs.utils.validation import InputError, StudyError
 
 __version__ = "0.3.0"
 
@@ -41,12 +40,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "mctsvs.common": ("InputError",),
+    "mctsvs.utils.validation": ("InputError", "StudyError"),
     "mctsvs.optimizer": ("Optimizer",),
-    "mctsvs.in_one_call": ("maximize", "minimize"),
-    "mctsvs.result": ("Result",),
+    "mctsvs.optimize": ("Result", "maximize", "minimize"),
     "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
-    "mctsvs.study": ("Study", "StudyError"),
+    "mctsvs.study": ("Study",),
     "mctsvs.trial": ("Recommendation", "Trial"),
 }
 
@@ -55,8 +53,8 @@ def __getattr__(name: str) -> Any:
     """Names are imported when first used, so that the command line answers at once."""
     from importlib import import_module
 
-    if name in ("plot", "report"):
-        return import_module(f"mctsvs.{name}")
+    if name == "visualization":
+        return import_module("mctsvs.visualization")
     for home, names in _HOMES.items():
         if name in names:
             value = getattr(import_module(home), name)

@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import methods
-from mctsvs.again import again
-from mctsvs.common import Array, Indices, InputError, State, check_choice, check_count, check_seed
-from mctsvs.distinct import KnownPoints, SpaceExhausted
-from mctsvs.engine import Engine, HistoryEngine, Observation, Pending, Proposal
-from mctsvs.history import History
+from mctsvs.methods import registry
+from mctsvs.methods.base import Engine, HistoryEngine, Observation, Pending, Proposal
+from mctsvs.methods.history import History
+from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.space import Region, Space
 from mctsvs.space.constraints import given_again, stored
-from mctsvs.threads import one_blas_thread
-from mctsvs.tree import Node
-from mctsvs.trial import NOTHING, Details, Recommendation, Trial, Trials, as_noise, as_value
+from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
+from mctsvs.trial import NOTHING, Recommendation, Trial, TrialDetails, Trials, as_noise, as_value, choose_replicates
+from mctsvs.utils.threads import one_blas_thread
+from mctsvs.utils.validation import Array, Indices, InputError, State, check_choice, check_count, check_seed
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
@@ -55,7 +54,7 @@ class Optimizer:
         space: Any,
         *,
         direction: str = "minimize",
-        method: str = methods.DEFAULT,
+        method: str = registry.DEFAULT,
         seed: int | None = 0,
         budget: int | None = None,
         constraints: Any = (),
@@ -64,7 +63,8 @@ class Optimizer:
     ) -> None:
         self.space = Space.of(space)
         self.region = Region(self.space, constraints)
-        self.direction, self.method, self.options = check_choice("direction", direction, DIRECTIONS), method, options
+        self.direction = check_choice("direction", direction, DIRECTIONS)
+        self.method, self.options = registry.canonical(method), options
         self.noise = as_noise(noise)
         if noise is not None:  # with the options it is kept in states and studies
             self.options = {**options, "noise": self.noise}
@@ -73,7 +73,7 @@ class Optimizer:
         self._all = Trials(direction)
         self._known = KnownPoints(self.region, self.seed)
         self._lock = threading.RLock()  # threads may share an optimizer
-        self._engine: Engine = methods.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
+        self._engine: Engine = registry.make(method, self.space.offsets, np.random.default_rng(self.seed), **options)
         if not self.region.plain and isinstance(self._engine, HistoryEngine):
             self._engine.within(self.region)
         self.budget: int | None = None
@@ -135,7 +135,7 @@ class Optimizer:
         """Known points, where their values are noisy: a mean of several is worth more than one."""
         if not self.noisy:
             return []
-        units = again(self.trials, n, key=self._known.key, score=self._all.score)
+        units = choose_replicates(self.trials, n, key=self._known.key, score=self._all.score)
         return [self._new(unit, self._everything, source="repeated", purpose="measuring again") for unit in units]
 
     @cached_property
@@ -187,9 +187,9 @@ class Optimizer:
         """
         with self._lock:
             trial = self.waiting(trial)
-            self.record(trial, as_value(value), message, Details.of(constraints, noise, trial.attrs))
+            self.record(trial, as_value(value), message, TrialDetails.of(constraints, noise, trial.attrs))
 
-    def record(self, trial: Trial, value: float, message: str, details: Details) -> None:
+    def record(self, trial: Trial, value: float, message: str, details: TrialDetails) -> None:
         """The same, of a trial that waits, with what was checked."""
         with self._lock, one_blas_thread():
             before = time.perf_counter()
@@ -215,9 +215,9 @@ class Optimizer:
         noise: float | None = None,
     ) -> Trial:
         """An evaluation made elsewhere, such as in an earlier run: the method learns from it. See `tell`."""
-        return self.insert(self.unit_of(point), as_value(value), message, Details.of(constraints, noise))
+        return self.insert(self.unit_of(point), as_value(value), message, TrialDetails.of(constraints, noise))
 
-    def insert(self, unit: Array, value: float, message: str = "", details: Details = NOTHING) -> Trial:
+    def insert(self, unit: Array, value: float, message: str = "", details: TrialDetails = NOTHING) -> Trial:
         """The same at a point of the unit cube."""
         with self._lock:
             details = self._all.check(details)
@@ -225,7 +225,7 @@ class Optimizer:
             self.record(trial, value, message, details)
         return trial
 
-    def check(self, details: Details) -> Details:
+    def check(self, details: TrialDetails) -> TrialDetails:
         """As they will be kept: see `Trials.check`."""
         return self._all.check(details)
 
@@ -270,7 +270,7 @@ class Optimizer:
         """The best trial told so far (the earliest, if several are equal).
 
         With measured constraints, the best feasible one; until there is one, of those with a value the one that
-        violates them least, or where no value is known, of all: see `mctsvs.merit`.
+        violates them least, or where no value is known, of all: see `mctsvs.methods.constraint_ranking`.
         """
         if self._all.best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
@@ -317,7 +317,7 @@ class Optimizer:
     def importance(self) -> dict[str, float]:
         """Name -> score between 0 and 1, most important first; scores do not depend on the objective's scale.
 
-        Computed when called, from all evaluations so far; see `mctsvs.gp.relevance` for what a score means.
+        Computed when called, from all evaluations so far; see `mctsvs.gp.importance` for what a score means.
         """
         with self._lock, one_blas_thread():
             score = self._engine.importance()
@@ -353,7 +353,7 @@ class Optimizer:
         )
 
     def _repr_html_(self) -> str:
-        from mctsvs.report.card import card
+        from mctsvs.visualization.report.card import card
 
         return card(self, f"Optimizer, {self.method}")
 
@@ -433,7 +433,7 @@ class Optimizer:
             opt._remember(unit)
         opt.queue.extend(np.array(unit) for unit in state["queue"])
         for number, text in state.get("details", {}).items():
-            details, trial = Details.read(text), opt.trials[int(number)]
+            details, trial = TrialDetails.read(text), opt.trials[int(number)]
             trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, details.attrs
         for number in state.get("told", ()):
             opt._all.rank(opt.trials[number])

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, InputError
-from mctsvs.history import ELSEWHERE
-from mctsvs.in_one_call import minimize
+from mctsvs.methods.history import ELSEWHERE
+from mctsvs.optimize import minimize
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Categorical, Float, Integer
 from mctsvs.trial import Trial
+from mctsvs.utils.validation import Array, InputError
 
 Options = Mapping[str, Any]
 Objective = Callable[[Array], float | None]

@@ -1,24 +1,71 @@
-"""Trials: points to evaluate or evaluated, and the list of them with what waits and what is best."""
+"""Which points of a space without any other are evaluated again, where values are noisy.
+
+Those evaluated least often come first, so that all are about equally often; of these, feasible ones, then those of the
+better mean. A point that has only ever failed is left alone.
+
+Trials: points to evaluate or evaluated, and the list of them with what waits and what is best.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from mctsvs.common import LARGEST, Array, Indices, InputError
-from mctsvs.history import ELSEWHERE
-from mctsvs.merit import Merit, feasible
+from mctsvs.methods.constraint_ranking import ConstraintRanking, feasible
+from mctsvs.methods.history import ELSEWHERE
 from mctsvs.space import Space
+from mctsvs.utils.validation import LARGEST, Array, Indices, InputError
+
+
+@dataclass
+class PointStats:
+    """What is known of one point."""
+
+    unit: Array
+    asked: int = 0
+    failed: bool = False  # every time so far
+    feasible: bool = False  # at least once
+    values: int = 0
+    total: float = 0.0  # of the values as something to be maximised
+
+    def take(self, trial: Trial, score: float) -> None:
+        self.asked += 1
+        self.failed = trial.failed and (self.failed or self.asked == 1)
+        if not math.isnan(score):
+            self.feasible |= trial.feasible
+            self.values, self.total = self.values + 1, self.total + score
+
+    @property
+    def order(self) -> tuple[int, bool, float]:
+        """Smaller is earlier."""
+        return self.asked, not self.feasible, -self.total / self.values if self.values else math.inf
+
+
+def choose_replicates(
+    trials: Iterable[Trial], n: int, *, key: Callable[[Array], int], score: Callable[[Trial], float]
+) -> list[Array]:
+    """The n points to evaluate next, of the unit cube; none where all have failed."""
+    places: dict[int, PointStats] = {}
+    for trial in trials:
+        place = places.setdefault(key(trial.unit), PointStats(trial.unit))
+        place.take(trial, math.nan if trial.value is None else score(trial))
+    worthwhile = [place for place in places.values() if not place.failed]
+    chosen = []
+    for _ in range(n if worthwhile else 0):
+        place = min(worthwhile, key=lambda place: place.order)  # the earliest of equal ones
+        place.asked += 1
+        chosen.append(place.unit.copy())
+    return chosen
 
 
 @dataclass(frozen=True)
-class Details:
+class TrialDetails:
     """What is told of a trial beside its value; see `Trial`."""
 
     constraints: dict[str, float] | None = None
@@ -26,7 +73,7 @@ class Details:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, constraints: Any = None, noise: Any = None, attrs: Mapping[str, Any] | None = None) -> Details:
+    def of(cls, constraints: Any = None, noise: Any = None, attrs: Mapping[str, Any] | None = None) -> TrialDetails:
         """Of what a user has given, checked."""
         return cls(as_constraints(constraints), as_noise(noise), as_attrs(attrs or {}))
 
@@ -41,7 +88,7 @@ class Details:
         return json.dumps({name: part for name, part in parts.items() if part not in (None, {})})
 
     @classmethod
-    def read(cls, text: str) -> Details:
+    def read(cls, text: str) -> TrialDetails:
         """Of the text; ValueError if it is none."""
         given = json.loads(text)
         if not isinstance(given, dict) or not set(given) <= {"constraints", "noise", "attrs"}:
@@ -49,11 +96,11 @@ class Details:
         return cls.of(**given)
 
 
-NOTHING = Details()
+NOTHING = TrialDetails()
 
 
 @dataclass(eq=False)
-class Times:
+class TrialTimes:
     """When a trial was asked for and told, and what it took; None where nobody knows. No decision looks at it."""
 
     asked: float | None = None  # seconds since 1970
@@ -119,7 +166,7 @@ class Trial:
     message: str = ""
     ticket: int = ELSEWHERE
     purpose: str = ""
-    times: Times = field(default_factory=Times, repr=False)
+    times: TrialTimes = field(default_factory=TrialTimes, repr=False)
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -149,8 +196,8 @@ class Trial:
         return all(c <= 0.0 for c in (self.constraints or {}).values())
 
     @property
-    def details(self) -> Details:
-        return Details(self.constraints, self.noise, self.attrs)
+    def details(self) -> TrialDetails:
+        return TrialDetails(self.constraints, self.noise, self.attrs)
 
     @property
     def argument(self) -> Any:
@@ -191,7 +238,7 @@ class Trials:
         self.pending: dict[int, Trial] = {}
         self.best: Trial | None = None
         self.names: tuple[str, ...] = ()  # of the measured constraints
-        self.merit: Merit | None = None  # from the first trial on that has any
+        self.merit: ConstraintRanking | None = None  # from the first trial on that has any
         self.told: list[Trial] = []  # in the order of telling, from that trial on
 
     def add(self, trial: Trial) -> Trial:
@@ -200,7 +247,7 @@ class Trials:
             self.pending[trial.number] = trial
         return trial
 
-    def check(self, details: Details) -> Details:
+    def check(self, details: TrialDetails) -> TrialDetails:
         """The same with all constraints, those not given as unknown; the first trial that has any fixes their names."""
         given = details.constraints
         if not given or not self.names or tuple(given) == self.names:
@@ -210,7 +257,7 @@ class Trials:
                 raise InputError(f"there is no constraint {name!r}: the first trial that had any had {self.names}")
         return replace(details, constraints={name: given.get(name, math.nan) for name in self.names})
 
-    def tell(self, trial: Trial, value: float, message: str, details: Details) -> float:
+    def tell(self, trial: Trial, value: float, message: str, details: TrialDetails) -> float:
         """Its merit: the value as something to be maximised, constraints taken into account."""
         details = self.check(details)
         trial.value, trial.message = value, message
@@ -222,14 +269,14 @@ class Trials:
         """See whether it is the best: the earlier of two equal trials stays it. Its merit."""
         if self.merit is None and trial.constraints:
             self.names = tuple(trial.constraints)
-            self.merit, self.best = Merit(len(self.names)), None
+            self.merit, self.best = ConstraintRanking(len(self.names)), None
         if self.merit is not None:
             return self._rank_by_merit(self.merit, trial)
         if trial.has_value and (self.best is None or self.score(trial) > self.score(self.best)):
             self.best = trial
         return self.score(trial)
 
-    def _rank_by_merit(self, merit: Merit, trial: Trial) -> float:
+    def _rank_by_merit(self, merit: ConstraintRanking, trial: Trial) -> float:
         row = self.row(trial)
         value = merit.add(self.score(trial), row)
         if math.isnan(value):

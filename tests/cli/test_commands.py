@@ -12,7 +12,7 @@ import pytest
 
 import mctsvs
 from mctsvs.cli import main
-from mctsvs.methods import METHODS
+from mctsvs.methods.registry import METHODS
 
 
 def mctsvs_command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def test_run_prints_the_result_and_writes_the_record(tmp_path: Path, capsys: pyt
     record = json.loads(file.read_text())
     assert (record["problem"], record["method"], record["seed"], record["budget"]) == (
         "Hartmann6_30",
-        "mcts-vs",
+        "auto",
         7,
         40,
     )

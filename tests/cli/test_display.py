@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from mctsvs.cli import learned, main
+from mctsvs.cli import main, summary
 from mctsvs.cli.commands import parser
 from mctsvs.cli.completion import script
-from mctsvs.tree import Node
+from mctsvs.methods.mcts_vs.tree import Node
 
 
 def test_lines_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "Hartmann6_60", "--budget", "40", "--seed", "1"]) == 0
     lines = capfd.readouterr().err.splitlines()
-    assert lines[0] == "mcts-vs on Hartmann6_60: 0/40, no value yet, first points"
+    assert lines[0] == "auto on Hartmann6_60: 0/40, no value yet, first points"
     assert lines[-1].startswith("40/40, best ")
     assert main(["run", "Hartmann6_60", "--budget", "5", "--quiet"]) == 0
     assert capfd.readouterr().err == ""
@@ -69,11 +69,11 @@ def test_table_and_tree_keep_within_the_width(width: int) -> None:
     root = Node(np.arange(50), children=(Node(np.arange(25)), Node(np.arange(25, 50))))
     stream = io.StringIO()
     console = Console(file=stream, width=width)
-    console.print(learned.table(scores, dict.fromkeys(names, 0.123456789), width))
-    console.print(learned.branches(root, names))
+    console.print(summary.table(scores, dict.fromkeys(names, 0.123456789), width))
+    console.print(summary.branches(root, names))
     lines = stream.getvalue().splitlines()
     assert max(len(line) for line in lines) <= width
-    assert lines[learned.ROWS + 1].strip() == "30 more"
+    assert lines[summary.ROWS + 1].strip() == "30 more"
     assert lines[-1].startswith("└── 25 variables (a_rather")
 
 

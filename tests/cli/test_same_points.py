@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import mctsvs
-from mctsvs import problems
+from mctsvs.bench import problems
 from mctsvs.cli import main
-from mctsvs.methods import METHODS, options_of
+from mctsvs.methods.registry import METHODS, options_of
 
 SLOW = {"saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo"}  # the same engine and the same four ways
 BUDGET = 24

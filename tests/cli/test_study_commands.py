@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from mctsvs import Study
+from mctsvs.bench.problems import data
 from mctsvs.cli import main
-from mctsvs.problems import data
 
 
 def arguments(path: Path, *more: str) -> list[str]:

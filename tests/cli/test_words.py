@@ -93,7 +93,7 @@ def test_a_run_ends_where_its_space_does(own: Path, capsys: pytest.CaptureFixtur
     assert printed.err.startswith("mctsvs: all 5 points of the space have been asked for")
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "random"])
+@pytest.mark.parametrize("method", ["auto", "random"])
 def test_the_papers_settings_are_refused_where_it_has_none(method: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "Levy10_20", "--method", method, "--paper", "--budget", "5"]) == 2
     assert f"--paper changes nothing for '{method}'" in capsys.readouterr().err
@@ -170,7 +170,7 @@ def test_show_leaves_out_what_only_a_file_of_code_could_tell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(
-        "from mctsvs.engine import HistoryEngine\n\n"
+        "from mctsvs.methods.base import HistoryEngine\n\n"
         "class Mine(HistoryEngine):\n"
         "    def propose(self, n, pending):\n"
         "        return [self.proposal(self.rng.random(self.dimension), self.everything) for _ in range(n)]\n"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mctsvs import Optimizer, minimize
-from mctsvs.common import Array
-from mctsvs.gp.acquisition import Surface, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
 from mctsvs.gp.feasibility import Feasible, limits
 from mctsvs.gp.model import Model
-from mctsvs.gp.outputs import OutputModels
+from mctsvs.gp.multi_output import OutputModels
+from mctsvs.utils.validation import Array
 
 
 @pytest.mark.parametrize("hopeful", [True, False])
@@ -23,7 +23,7 @@ def test_gradients(hopeful: bool) -> None:
     for _ in range(2):
         outputs = limits(models, X, C)
     assert outputs is not None
-    surface = Surface(Model().update(X, -((X - 0.3) ** 2).sum(axis=1)), log_expected_improvement(0.5))
+    surface = AcquisitionFunction(Model().update(X, -((X - 0.3) ** 2).sum(axis=1)), log_expected_improvement(0.5))
     feasible = Feasible(surface if hopeful else None, outputs)
     Z = rng.random((3, 4))
     values, gradients = feasible.value_and_gradient(Z)

@@ -9,10 +9,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from mctsvs.common import Array
 from mctsvs.gp.acquisition import (
     Acquisition,
-    Surface,
+    AcquisitionFunction,
     beta_schedule,
     expected_improvement,
     log_expected_improvement,
@@ -21,6 +20,7 @@ from mctsvs.gp.acquisition import (
 )
 from mctsvs.gp.model import KERNELS, STATIONARY
 from mctsvs.gp.posterior import Posterior
+from mctsvs.utils.validation import Array
 
 BEST = 0.7
 MAKERS: dict[str, Callable[[], Acquisition]] = {
@@ -52,7 +52,7 @@ def differences(function: Callable[[Array], Array], Z: Array, step: float = 1e-5
 @pytest.mark.parametrize("kind", list(MAKERS))
 @pytest.mark.parametrize("name", list(STATIONARY))
 def test_gradient_in_the_query_points(name: str, kind: str) -> None:
-    surface = Surface(posterior(name), MAKERS[kind]())
+    surface = AcquisitionFunction(posterior(name), MAKERS[kind]())
     Z = np.random.default_rng(12).uniform(0.05, 0.95, (8, 4))
     value, gradient = surface.value_and_gradient(Z)
     np.testing.assert_allclose(value, surface(Z), rtol=1e-12)

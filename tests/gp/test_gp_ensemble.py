@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import halfcauchy, norm
 
-from mctsvs.common import Array
 from mctsvs.gp.acquisition import expected_improvement, log_expected_improvement
-from mctsvs.gp.ensemble import Ensemble, ImprovementSurface, MomentSurface, leave_one_out
+from mctsvs.gp.ensemble import Ensemble, ImprovementAcquisition, MomentAcquisition, leave_one_out
 from mctsvs.gp.kernels import Joint
+from mctsvs.gp.optimize_acqf import AcquisitionLike
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.search import SurfaceLike
-from mctsvs.gp.sparse import half_cauchy, log_tau_density
+from mctsvs.methods.solvers.saas import half_cauchy, log_tau_density
+from mctsvs.utils.validation import Array
 
 KERNEL = Joint("matern52")
 
@@ -74,7 +74,7 @@ def test_moments_are_those_of_the_mixture() -> None:
         seen.append((mean, sd))
         return mean, mean, sd
 
-    MomentSurface(ensemble, spy)(Z)
+    MomentAcquisition(ensemble, spy)(Z)
     rng = np.random.default_rng(2)
     pairs = [m.predict(Z) for m in ensemble.members]
     which = rng.choice(3, 400_000, p=ensemble.weights)
@@ -93,16 +93,16 @@ def test_averaged_improvement() -> None:
     for member, w, shift in zip(ensemble.members, ensemble.weights, ensemble.shifts, strict=True):
         mean, sd = member.predict(Z)
         total += w * expected_improvement(0.7)(mean + shift, sd)[0]
-    np.testing.assert_allclose(ImprovementSurface(ensemble, 0.7)(Z), np.log(total), rtol=1e-9)
+    np.testing.assert_allclose(ImprovementAcquisition(ensemble, 0.7)(Z), np.log(total), rtol=1e-9)
 
 
 @pytest.mark.parametrize("lies", [0, 2])
 @pytest.mark.parametrize("kind", ["moments", "improvement"])
 def test_surface_gradients(kind: str, lies: int) -> None:
     ensemble = ensemble_of().with_lies(np.random.default_rng(5).random((lies, 3)), -1.0)
-    surface: SurfaceLike = ImprovementSurface(ensemble, 0.7)
+    surface: AcquisitionLike = ImprovementAcquisition(ensemble, 0.7)
     if kind == "moments":
-        surface = MomentSurface(ensemble, log_expected_improvement(0.7))
+        surface = MomentAcquisition(ensemble, log_expected_improvement(0.7))
     Z = np.random.default_rng(3).random((4, 3))
     value, gradient = surface.value_and_gradient(Z)
     np.testing.assert_allclose(value, surface(Z), rtol=1e-9)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, minimize
 
-from mctsvs.common import Array
 from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.model import KERNELS, STATIONARY, fit
 from mctsvs.gp.priors import subspace
 from mctsvs.gp.quasi_newton import Pairs, minimise
+from mctsvs.utils.validation import Array
 
 Function = Callable[[Array], tuple[float, Array]]
 

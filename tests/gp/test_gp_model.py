@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mctsvs.common import Array
-from mctsvs.gp.acquisition import Surface, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
 from mctsvs.gp.model import KERNELS, LARGEST_FIT, NEAREST, STATIONARY, Model, ModelSettings, Refit
+from mctsvs.gp.optimize_acqf import climb, maximise
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
-from mctsvs.gp.search import climb, maximise
+from mctsvs.utils.validation import Array
 
 Data = tuple[Array, Array]
 
@@ -132,7 +132,7 @@ def test_hostile_data(kernel: str, make: Callable[[np.random.Generator], Data], 
         assert np.isfinite(mean).all()
         assert np.isfinite(sd).all()
         assert (sd > 0.0).all()
-        surface = Surface(posterior, log_expected_improvement(float(posterior.y.max())))
+        surface = AcquisitionFunction(posterior, log_expected_improvement(float(posterior.y.max())))
         point, value = climb(surface, Z[0], iterations=5)
         assert np.isfinite(value)
         assert point.shape == (d,)
@@ -403,7 +403,7 @@ def test_the_whole_chain_finds_the_top_of_a_smooth_function() -> None:
     model = Model(ModelSettings(iterations=10))
     for _ in range(15):
         posterior = model.update(X, y)
-        surface = Surface(posterior, log_expected_improvement(float(posterior.y.max())))
+        surface = AcquisitionFunction(posterior, log_expected_improvement(float(posterior.y.max())))
         X = np.concatenate([X, maximise(surface, X[np.argsort(-y)[:3]], rng)[None]])
         y = smooth(X)
     assert y.max() > smooth(rng.random((100_000, 2))).max() - 0.01

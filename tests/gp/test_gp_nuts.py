@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from mctsvs.common import Array
-from mctsvs.gp import nuts
-from mctsvs.gp.sparse_posterior import SparsePosterior
+from mctsvs.methods.solvers import nuts
+from mctsvs.methods.solvers.saasbo import SparsePosterior
+from mctsvs.utils.validation import Array
 
 
 def test_moments_of_a_normal_density_whose_scales_differ_by_a_thousand() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mctsvs.common import Array
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import JITTER
 from mctsvs.gp.model import KERNELS, STATIONARY
 from mctsvs.gp.posterior import Posterior
+from mctsvs.utils.validation import Array
 
 
 def data(name: str, n: int, d: int = 3, noise: float = 1e-3) -> tuple[Array, Array, Array]:

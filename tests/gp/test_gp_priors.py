@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import lognorm, norm
 
-from mctsvs.common import Array
 from mctsvs.gp.model import KERNELS, STATIONARY
 from mctsvs.gp.priors import PRIORS, Prior, dimension_scaled, subspace
+from mctsvs.utils.validation import Array
 
 JOINT = KERNELS["matern52"]
 

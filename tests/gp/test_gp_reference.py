@@ -7,11 +7,11 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from mctsvs.common import Array
 from mctsvs.gp.kernels import Additive
 from mctsvs.gp.likelihood import JITTER, Likelihood
 from mctsvs.gp.model import KERNELS
 from mctsvs.gp.posterior import Posterior
+from mctsvs.utils.validation import Array
 
 CASES = [(1, 1), (2, 3), (12, 4), (60, 7), (300, 3)]  # (n, d); 300 is past the blocked path's limit of 256
 

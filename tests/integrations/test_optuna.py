@@ -171,7 +171,7 @@ def lattice(trial: Any) -> float:
     return float((a - 3) ** 2 + b + (trial.suggest_categorical("c", ["x", "y", "z", "w"]) != "z"))
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "bo", "random", "hesbo"])
+@pytest.mark.parametrize("method", ["auto", "bo", "random", "hesbo"])
 def test_no_point_twice_until_there_is_none_left(method: str) -> None:
     study = optuna.create_study(sampler=MCTSVSSampler(seed=0, method=method))
     study.optimize(lattice, n_trials=60)
@@ -234,7 +234,7 @@ def test_bad_arguments_are_one_sentence_and_a_sampler_can_be_pickled() -> None:
     assert len(study.trials) == 3
 
 
-@pytest.mark.parametrize("method", ["mcts-vs", "scbo", "mcts-vs-rs"])
+@pytest.mark.parametrize("method", ["auto", "scbo", "mcts-vs-rs"])
 def test_constraints_are_passed_on(method: str) -> None:
     def objective(trial: optuna.Trial) -> float:
         x = [trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(6)]

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Optimizer, Study, maximize, minimize
-from mctsvs.merit import Merit
-from mctsvs.study import StudyError
-from mctsvs.study.glance import glance
-from mctsvs.study.salvage import salvage
+from mctsvs.methods.constraint_ranking import ConstraintRanking
+from mctsvs.study.reader import summarize
+from mctsvs.study.replay import salvage
+from mctsvs.utils.validation import StudyError
 
 BOX = [(0.0, 1.0)] * 6
 
@@ -83,12 +83,12 @@ def test_a_run_that_measures_constraints_alone_has_not_failed(tmp_path: Path) ->
     assert math.isnan(result.recommendation.sd if result.recommendation else 0.0)
     with Study(tmp_path / "a.db", BOX, method="random", seed=0) as study:
         assert study.optimize(lambda x: (None, {"c": -1.0}), 35, max_failures=3).number == 0
-    assert (glance(tmp_path / "a.db").evaluations, glance(tmp_path / "a.db").failed) == (35, 0)
+    assert (summarize(tmp_path / "a.db").evaluations, summarize(tmp_path / "a.db").failed) == (35, 0)
     with Study(tmp_path / "a.db", readonly=True) as study:
         assert study.has_best
     with Study(tmp_path / "a.db") as study, pytest.raises(StudyError, match="the last 3 evaluations all failed"):
         study.optimize(lambda x: (None, {"c": None}), 45, max_failures=3)
-    assert glance(tmp_path / "a.db").failed == 3
+    assert summarize(tmp_path / "a.db").failed == 3
 
 
 def test_failures_and_missing_values_are_counted_apart() -> None:
@@ -101,7 +101,7 @@ def test_failures_and_missing_values_are_counted_apart() -> None:
 
 
 def test_merits_follow_debs_rules() -> None:
-    merit = Merit(2)
+    merit = ConstraintRanking(2)
     good, better = merit.add(1.0, np.array([-1.0, 0.0])), merit.add(2.0, np.array([0.0, 0.0]))
     slightly = merit.add(100.0, np.array([1.0, -3.0]))
     badly = merit.add(100.0, np.array([10.0, -3.0]))

@@ -28,7 +28,7 @@ def test_a_run_ends_where_the_space_does(tmp_path: Path, how: dict[str, int | bo
 
 
 ENGINE = """
-from mctsvs.engine import HistoryEngine
+from mctsvs.methods.base import HistoryEngine
 
 open("imported", "a").close()
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from mctsvs import InputError, Study, StudyError
-from mctsvs.common import Array
 from mctsvs.study import files, journal
-from mctsvs.study.salvage import salvage
+from mctsvs.study.replay import salvage
+from mctsvs.utils.validation import Array
 
 BOX = [(0.0, 1.0)] * 5
 

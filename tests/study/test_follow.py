@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from mctsvs import Study, StudyError
-from mctsvs.study.follow import Followed
-from mctsvs.study.glance import glance
-from mctsvs.trial import Times
+from mctsvs.study.reader import StudyFollower, summarize
+from mctsvs.trial import TrialTimes
 
 BOX = [(0.0, 1.0)] * 6
 
@@ -48,14 +47,14 @@ def test_workers_have_names(tmp_path: Path) -> None:
 )
 def test_times_that_are_none(packed: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        Times().unpack(packed)
+        TrialTimes().unpack(packed)
 
 
 def test_a_study_is_followed_while_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX, seed=0) as study:
         study.optimize(bowl, 5)
-        followed = Followed(path)
+        followed = StudyFollower(path)
         assert followed.look()
         assert not followed.look()
         assert followed.running
@@ -80,7 +79,7 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     for name, n in (("a.db", 3), ("b.db", 7)):
         with Study(tmp_path / name, BOX, method="random") as study:
             study.optimize(bowl, n)
-    followed = Followed(tmp_path / "a.db")
+    followed = StudyFollower(tmp_path / "a.db")
     followed.look()
     shutil.move(tmp_path / "b.db", tmp_path / "a.db")
     assert followed.look()
@@ -96,7 +95,7 @@ def test_damage_is_noticed_while_following(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX, method="random") as study:
         study.optimize(bowl, 3)
-    followed = Followed(path)
+    followed = StudyFollower(path)
     followed.look()
     connection = sqlite3.connect(path)
     connection.execute("UPDATE journal SET value = 7 WHERE kind = 'tell'")
@@ -111,10 +110,10 @@ def test_damage_is_noticed_while_following(tmp_path: Path) -> None:
 def test_a_glance_counts_what_is_there(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, method="random", direction="maximize") as study:
         study.optimize(lambda x: None if x[0] < 0.3 else float(x[1]), 20)
-        seen = glance(tmp_path / "s.db")
+        seen = summarize(tmp_path / "s.db")
         assert (seen.method, seen.direction, seen.evaluations) == ("random", "maximize", 20)
         assert seen.failed == sum(t.failed for t in study.trials) > 0
         assert seen.best == study.best.value
     (tmp_path / "no.db").write_text("no study")
     with pytest.raises(StudyError):
-        glance(tmp_path / "no.db")
+        summarize(tmp_path / "no.db")

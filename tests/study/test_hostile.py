@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Study, StudyError
-from mctsvs.study import codec, formats
-from mctsvs.study.formats import Event
+from mctsvs.study import codec, schema
 from mctsvs.study.journal import Journal
-from mctsvs.study.run_note import RunNote
-from mctsvs.study.salvage import salvage
-from mctsvs.study.text import printable
+from mctsvs.study.replay import salvage
+from mctsvs.study.saved_command import SavedCommand
+from mctsvs.study.schema import Event
+from mctsvs.utils.formatting import printable
 
 BOX = [(0.0, 1.0)] * 5
 
@@ -105,7 +105,7 @@ def test_another_identity_with_a_checksum_that_fits_is_refused(whole: Path, tmp_
         path = tmp_path / f"{i}.db"
         shutil.copy(whole, path)
         connection = sqlite3.connect(path)
-        row = (data, formats.checksum(b"identity", data))
+        row = (data, schema.checksum(b"identity", data))
         connection.execute("UPDATE meta SET data = ?, checksum = ? WHERE name = 'identity'", row)
         connection.commit()
         connection.close()
@@ -195,7 +195,7 @@ def test_data_that_is_too_much_is_refused(data: bytes, whole: Path, tmp_path: Pa
     shutil.copy(whole, path)
     connection = sqlite3.connect(path)
     for name in ("command", "identity") if data != deep(50) else ("command",):
-        row = (name, data, formats.checksum(name.encode(), data))
+        row = (name, data, schema.checksum(name.encode(), data))
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
     connection.commit()
     connection.close()
@@ -273,7 +273,7 @@ NOTE: dict[str, Any] = {
 )
 def test_a_note_about_the_last_run_is_checked_before_it_is_followed(note: Any) -> None:
     with pytest.raises(StudyError) as caught:
-        RunNote.of({"command": note}, Path("s.db"))
+        SavedCommand.of({"command": note}, Path("s.db"))
     assert str(caught.value).isprintable()
 
 
@@ -287,12 +287,12 @@ def test_a_note_about_the_last_run_is_checked_before_it_is_followed(note: Any) -
     ],
 )
 def test_a_file_gets_nothing_that_only_the_user_may_grant(wish: dict[str, Any], words: str) -> None:
-    plain = RunNote.of({"command": NOTE}, Path("s.db"))
+    plain = SavedCommand.of({"command": NOTE}, Path("s.db"))
     assert plain is not None
     plain.check_modest(Path("s.db"))
-    note = RunNote.of({"command": {**NOTE, **wish}}, Path("s.db"))
+    note = SavedCommand.of({"command": {**NOTE, **wish}}, Path("s.db"))
     assert note is not None
     with pytest.raises(StudyError) as caught:
         note.check_modest(Path("s.db"))
     assert words in str(caught.value)
-    assert RunNote.of({}, Path("s.db")) is None
+    assert SavedCommand.of({}, Path("s.db")) is None

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from mctsvs import Study, StudyError
-from mctsvs.study import codec, formats, journal
+from mctsvs.study import codec, journal, schema
 from mctsvs.study.journal import Journal
-from mctsvs.study.salvage import salvage
+from mctsvs.study.replay import salvage
 
 BOX = [(0.0, 1.0)] * 30
 
@@ -203,7 +203,7 @@ def test_a_newer_format_is_refused(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     shutil.copy(whole, path)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {formats.VERSION + 1}")
+    connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
     connection.close()
     for readonly in (True, False):
         with pytest.raises(StudyError, match="install a newer mctsvs"):

@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
-from mctsvs.common import Array
-from mctsvs.methods import METHODS
-from mctsvs.study import codec, formats, journal
-from mctsvs.study import ledger as module
+from mctsvs.methods.registry import METHODS
+from mctsvs.study import codec, journal, schema
+from mctsvs.study import session as module
+from mctsvs.utils.validation import Array
 
 BOX = [(-3.0, 5.0)] * 12
 MIXED: dict[str, Any] = {
@@ -120,7 +120,7 @@ def test_the_default_method_resumes_in_all_its_phases(
             study.tell(int(number), value)
         phases.add(opt._engine.state()["phase"]["name"])
         assert picture(study.trials) == picture(opt.trials)
-    assert {"Design", "Probe", "Tests", "OptimiseFound"} <= phases
+    assert {"Design", "ActiveCountTest", "Screening", "OptimiseSubspace"} <= phases
     drop(study)
     study = Study(path)
     assert picture(study.ask(3)) == picture(opt.ask(3))
@@ -587,7 +587,7 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     connection.close()
     assert values == [(t.number, t.value) for t in study.trials]
     assert np.array_equal(np.frombuffer(point, "<f8"), study.trials[3].unit)
-    assert version == formats.PLAIN
+    assert version == schema.PLAIN
 
 
 DEAR = ("saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo")  # each takes long to think of a point

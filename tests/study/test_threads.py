@@ -39,7 +39,7 @@ def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("method", ["mcts-vs-rs", "mcts-vs"])
+@pytest.mark.parametrize("method", ["mcts-vs-rs", "auto"])
 def test_many_threads_ask_and_tell_and_the_file_is_what_was_told(method: str, tmp_path: Path) -> None:
     tells = TELLS if method == "mcts-vs-rs" else 160
     path = tmp_path / "s.db"

@@ -15,8 +15,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all went well, 2 with one sentence for bad input, 130 after Ctrl-C."""
     from mctsvs.cli.arguments import plain_warnings
     from mctsvs.cli.commands import parser
-    from mctsvs.common import InputError
-    from mctsvs.study.text import printable
+    from mctsvs.utils.formatting import printable
+    from mctsvs.utils.validation import InputError
 
     arguments = parser().parse_args(argv)
     try:

@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.table import Table
 
-from mctsvs.common import closest
-from mctsvs.stopping import Limits
-from mctsvs.study.text import printable
+from mctsvs.loop.stopping import StoppingCriteria
+from mctsvs.utils.formatting import printable
+from mctsvs.utils.validation import closest
 
 
 class Parser(argparse.ArgumentParser):
@@ -99,8 +99,8 @@ def add_limits(command: Any, failures: int | None) -> None:
     )
 
 
-def limits_of(arguments: argparse.Namespace) -> Limits:
-    return Limits(arguments.target, arguments.max_seconds, arguments.patience, arguments.max_failures)
+def limits_of(arguments: argparse.Namespace) -> StoppingCriteria:
+    return StoppingCriteria(arguments.target, arguments.max_seconds, arguments.patience, arguments.max_failures)
 
 
 def show(table: Table) -> None:

@@ -13,17 +13,19 @@ from rich import box
 from rich.table import Table
 
 import mctsvs
-from mctsvs import methods, problems
-from mctsvs.cli import completion, lab, own, see, study, summary
+from mctsvs.bench import commands as lab
+from mctsvs.bench import problems
+from mctsvs.bench.algorithms import literal
+from mctsvs.bench.problems import data
+from mctsvs.bench.record import Interrupted, RunRecord, StoppedEarly, paper_options, run
+from mctsvs.cli import completion, objective, pages, study, summary
 from mctsvs.cli.arguments import Parser, add_data, add_limits, add_variation, limits_of, show, whole
 from mctsvs.cli.progress import follower
-from mctsvs.common import InputError, check_count
-from mctsvs.in_one_call import begin_at
-from mctsvs.lab.cases import literal
-from mctsvs.lab.run import Ended, Interrupted, Record, paper_options, run
+from mctsvs.methods import registry
+from mctsvs.optimize import begin_at
 from mctsvs.optimizer import Optimizer
-from mctsvs.problems import data
-from mctsvs.study.text import printable
+from mctsvs.utils.formatting import printable
+from mctsvs.utils.validation import InputError, check_count
 
 EXAMPLES = """\
 examples:
@@ -53,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=Parser)
     _add_run(commands)
     study.add_commands(commands)
-    see.add_commands(commands)
+    pages.add_commands(commands)
     lab.add_commands(commands)
     for name, function, text in (
         ("problems", list_problems, "list the benchmark problems, with what each of them needs"),
@@ -81,10 +83,10 @@ def _add_run(commands: Any) -> None:
         nargs="?",
         help="a name such as Hartmann6_300 (see: mctsvs problems), or path/to/file.py:function of your own",
     )
-    own.add_arguments(command)
-    own.add_first(command)
+    objective.add_arguments(command)
+    objective.add_first(command)
     command.add_argument(
-        "--method", default=methods.DEFAULT, metavar="NAME", help="default: %(default)s (see: mctsvs methods)"
+        "--method", default=registry.DEFAULT, metavar="NAME", help="default: %(default)s (see: mctsvs methods)"
     )
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
     command.add_argument(
@@ -121,7 +123,7 @@ def options(pairs: list[str]) -> dict[str, Any]:
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """The method's options, and the noise of an objective of the user's own."""
-    known = {"noise": arguments.noise} if own.is_own(arguments) and arguments.noise is not None else {}
+    known = {"noise": arguments.noise} if objective.is_own(arguments) and arguments.noise is not None else {}
     return {**options(arguments.set), **known}
 
 
@@ -132,12 +134,12 @@ def run_problem(arguments: argparse.Namespace) -> int:
     variation = {
         "shuffle": arguments.shuffle,
         "shift": arguments.shift,
-        "noise": 0.0 if own.is_own(arguments) else arguments.noise or 0.0,
+        "noise": 0.0 if objective.is_own(arguments) else arguments.noise or 0.0,
         "seed": arguments.problem_seed,
     }
-    problem = own.objective(arguments, variation)
+    problem = objective.objective(arguments, variation)
     check_count("budget", arguments.budget)
-    methods.find(arguments.method)
+    registry.find(arguments.method)
     study.check_run_arguments(arguments)
     if arguments.paper:
         _check_paper(arguments.method, problem)
@@ -152,7 +154,7 @@ def run_problem(arguments: argparse.Namespace) -> int:
     summarise(problem, record, opt)
     if arguments.json is not None:
         record.save(arguments.json)
-    for sentence in own.never_printed(problem, opt.trials):
+    for sentence in objective.never_printed(problem, opt.trials):
         print(f"mctsvs: {printable(sentence)}", file=sys.stderr)
     return _report(record, ended, opt)
 
@@ -175,7 +177,7 @@ def _check_file(path: Path) -> None:
 
 def _run(
     arguments: argparse.Namespace, problem: problems.Problem, variation: dict[str, Any]
-) -> tuple[Record, Ended | None, Optimizer]:
+) -> tuple[RunRecord, StoppedEarly | None, Optimizer]:
     """The whole run, or what there is of it after Ctrl-C or where it ended early, why it did, and its optimizer."""
     limits, ended = limits_of(arguments), None
     used: list[Optimizer] = []
@@ -201,12 +203,12 @@ def _run(
             )
     except Interrupted as stopped:
         record = stopped.record
-    except Ended as early:
+    except StoppedEarly as early:
         record, ended = early.record, early
     return record, ended, used[0]
 
 
-def _report(record: Record, ended: Ended | None, opt: Optimizer) -> int:
+def _report(record: RunRecord, ended: StoppedEarly | None, opt: Optimizer) -> int:
     """Say what went wrong, if anything did; the exit code."""
     budget = record.setting.budget
     if record.interrupted:
@@ -225,12 +227,12 @@ def _report(record: Record, ended: Ended | None, opt: Optimizer) -> int:
     return int(nothing)
 
 
-def _none(record: Record) -> str:
+def _none(record: RunRecord) -> str:
     failed = len(record.failures) == len(record.trace)
     return "none: all evaluations failed" if failed else summary.INFEASIBLE
 
 
-def summarise(problem: problems.Problem, record: Record, opt: Optimizer) -> None:
+def summarise(problem: problems.Problem, record: RunRecord, opt: Optimizer) -> None:
     """The result of a run, in a few lines."""
     done, seconds = len(record.trace), record.clock.wall
     failed = f", {len(record.failures)} of them failed" if record.failures else ""
@@ -292,9 +294,9 @@ def list_data(arguments: argparse.Namespace) -> int:
 
 def list_methods(arguments: argparse.Namespace) -> int:
     table = Table("name", "what it does", "extra", "paper", box=box.SIMPLE)
-    known, complaints = methods.available()
+    known, complaints = registry.available()
     for method in known.values():
-        name = f"{method.name} (default)" if method.name == methods.DEFAULT else method.name
+        name = f"{method.name} (default)" if method.name == registry.DEFAULT else method.name
         table.add_row(name, method.summary, method.extra or "-", method.paper)
     show(table)
     for complaint in complaints:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mctsvs import methods, problems
-from mctsvs.common import InputError
+from mctsvs.bench import problems
+from mctsvs.methods import registry
+from mctsvs.utils.validation import InputError
 
 SHELLS = ("bash", "zsh", "fish")
 HOW = """\
@@ -44,7 +45,7 @@ def script(shell: str, top: argparse.ArgumentParser) -> str:
         import shtab
     except ImportError:
         raise InputError("shtab makes the script, and is not installed: pip install 'mctsvs[completion]'") from None
-    names = {"method": list(methods.METHODS), "problem": [family.example for family in problems.families()]}
+    names = {"method": list(registry.METHODS), "problem": [family.example for family in problems.families()]}
     for command in _commands(top):
         for action in command._actions:
             if action.dest in names:

@@ -11,18 +11,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mctsvs.lab.grid import Listener, Progress
-from mctsvs.lab.store import Job
-from mctsvs.progress import Follower, somebody
-from mctsvs.progress.account import clock
-from mctsvs.study.text import printable
+from mctsvs.bench.grid import Listener, Progress
+from mctsvs.bench.run_store import Job
+from mctsvs.utils.formatting import printable
+from mctsvs.visualization.progress import ProgressReporter, clock
+from mctsvs.visualization.terminal import choose_view
 
 SHOWN = 12  # problems with their best value
 
 
-def follower(label: str, *, quiet: bool = False) -> Follower:
+def follower(label: str, *, quiet: bool = False) -> ProgressReporter:
     """Of one run: a display on a terminal, lines elsewhere."""
-    return Follower(None if quiet else somebody(keep=False, lines=True), printable(label))
+    return ProgressReporter(None if quiet else choose_view(keep=False, lines=True), printable(label))
 
 
 @contextmanager

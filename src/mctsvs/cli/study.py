@@ -17,18 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs import problems
-from mctsvs.cli import learned, own, summary
+from mctsvs.bench import problems
+from mctsvs.bench.problems import data
+from mctsvs.cli import objective as own
+from mctsvs.cli import summary
+from mctsvs.cli import summary as learned
 from mctsvs.cli.arguments import add_data, add_limits, limits_of, whole
 from mctsvs.cli.progress import follower
-from mctsvs.common import InputError, check_count
-from mctsvs.in_one_call import begin_at
-from mctsvs.problems import data
-from mctsvs.problems.own import OwnProblem
+from mctsvs.objectives.user_function import UserProblem
+from mctsvs.optimize import begin_at
 from mctsvs.space import Space
-from mctsvs.study import Study, StudyError
-from mctsvs.study.run_note import GROUPS, NAME, RunNote
-from mctsvs.study.text import printable
+from mctsvs.study import Study
+from mctsvs.study.saved_command import GROUPS, NAME, SavedCommand
+from mctsvs.utils.formatting import printable
+from mctsvs.utils.validation import InputError, StudyError, check_count
 
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
@@ -141,16 +143,16 @@ def run(
         **options,
     ) as study:
         problem = own.with_constraints(problem, study)
-        before = RunNote.of(study.notes, study.path)
+        before = SavedCommand.of(study.notes, study.path)
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
         if not study.trials and not study.optimizer.queue:
             begin_at(study, arguments.x0)
         arguments.own = None if named else arguments.problem or arguments.program
-        kept = {name: getattr(arguments, name) for name in RunNote._fields[2:]}
-        study.note(NAME, RunNote(named, dict(variation), **kept)._asdict())
-        if isinstance(problem, OwnProblem) and problem.file is not None:
+        kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}
+        study.note(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
+        if isinstance(problem, UserProblem) and problem.file is not None:
             study.note(GROUPS, {name: len(members) for name, members in problem.file.groups.items()})
         again = _resuming(study, arguments) if named else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
@@ -171,10 +173,10 @@ def resume(arguments: argparse.Namespace) -> int:
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
     _look_in(arguments.data)
     with Study(arguments.study) as study:
-        note = RunNote.of(study.notes, study.path)
+        note = SavedCommand.of(study.notes, study.path)
         named = _names(arguments, study, note)
         if note is None:  # begun by a program
-            note = RunNote(None, {}, None, None, None, False, None, 30, _said(arguments.budget, study))
+            note = SavedCommand(None, {}, None, None, None, False, None, 30, _said(arguments.budget, study))
         problem = _problem(study, note) if named else own.named_again(arguments, study)
         for name in ("budget", "timeout", "max_failures", "target", "patience"):
             if getattr(arguments, name) is None:
@@ -189,7 +191,7 @@ def resume(arguments: argparse.Namespace) -> int:
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
 
-def _names(arguments: argparse.Namespace, study: Study, note: RunNote | None) -> bool:
+def _names(arguments: argparse.Namespace, study: Study, note: SavedCommand | None) -> bool:
     """Whether the study names its objective; if not, the user must."""
     given = arguments.problem or arguments.program
     if note is not None and note.problem is not None:
@@ -225,7 +227,7 @@ def _resuming(study: Study, arguments: argparse.Namespace) -> str:
     return " ".join([f"mctsvs resume {shlex.quote(str(study.path))}", *words])
 
 
-def _problem(study: Study, note: RunNote) -> problems.Problem:
+def _problem(study: Study, note: SavedCommand) -> problems.Problem:
     """The problem that the study names."""
     problem = problems.make(str(note.problem), **note.variation)
     if Space.of(problem.space) != study.space:
@@ -285,7 +287,7 @@ def polite_end() -> Iterator[None]:
 @contextmanager
 def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
     if arguments.dask is not None:
-        from mctsvs.parallel import connect_dask
+        from mctsvs.integrations.clusters import connect_dask
 
         client, executor = connect_dask(arguments.dask)
         try:
@@ -293,7 +295,7 @@ def _executor(arguments: argparse.Namespace) -> Iterator[Any]:
         finally:
             client.close()
     elif arguments.ray is not None:
-        from mctsvs.parallel import start_ray
+        from mctsvs.integrations.clusters import start_ray
 
         yield start_ray(arguments.ray or None)
     else:
@@ -357,7 +359,7 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
     _look_in(arguments.data)
     with Study(arguments.study, readonly=True) as study:
-        note = RunNote.of(study.notes, study.path)
+        note = SavedCommand.of(study.notes, study.path)
         problem = None
         if note is not None and note.problem is not None:
             try:
@@ -370,7 +372,7 @@ def show(arguments: argparse.Namespace) -> int:
         if note is not None and study.evaluated < note.budget:
             print(f"{'to do':<16}{note.budget - study.evaluated} of {note.budget} evaluations")
         if importance:
-            learned.show(study, importance)
+            learned.show_importance(study, importance)
     return 0
 
 
@@ -384,7 +386,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 def rescue(arguments: argparse.Namespace) -> int:
     """`mctsvs salvage FILE NEW`."""
-    from mctsvs.study.salvage import salvage
+    from mctsvs.study.replay import salvage
 
     print(f"{salvage(arguments.study, arguments.new)} evaluations saved in {arguments.new}")
     return 0

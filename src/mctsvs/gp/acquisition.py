@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from mctsvs.common import Array
 from mctsvs.gp.posterior import Posterior
+from mctsvs.utils.validation import Array
 
 Partials = tuple[Array, Array, Array]
 Acquisition = Callable[[Array, Array], Partials]
@@ -101,7 +101,7 @@ def probability_of_improvement(best: float) -> Acquisition:
     return evaluate
 
 
-class Surface:
+class AcquisitionFunction:
     """A function to be maximised over the unit cube: values of many points, or values with gradients."""
 
     def __init__(self, posterior: Posterior, acquisition: Acquisition) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.special import logsumexp
 
-from mctsvs.common import Array
 from mctsvs.gp.acquisition import Acquisition, log_expected_improvement
 from mctsvs.gp.posterior import Posterior
+from mctsvs.utils.validation import Array
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Ensemble:
         return Ensemble(members, self.weights, self.shifts)
 
 
-class MomentSurface:
+class MomentAcquisition:
     """An acquisition function of the averaged predictions."""
 
     def __init__(self, ensemble: Ensemble, acquisition: Acquisition) -> None:
@@ -66,7 +66,7 @@ class MomentSurface:
         return mean, np.sqrt((w * (s * s + (m - mean) ** 2)).sum(axis=0)), m
 
 
-class ImprovementSurface:
+class ImprovementAcquisition:
     """log of the members' averaged expected improvement over `best`."""
 
     def __init__(self, ensemble: Ensemble, best: float) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_ndtr
 
-from mctsvs.common import Array
 from mctsvs.gp.acquisition import LOG_ROOT_2PI
-from mctsvs.gp.outputs import Block, OutputModels, Outputs, bend, finite
-from mctsvs.gp.search import SurfaceLike
+from mctsvs.gp.multi_output import Block, OutputModels, Outputs, bend, finite
+from mctsvs.gp.optimize_acqf import AcquisitionLike
+from mctsvs.utils.validation import Array
 
 FITS = 3  # models of constraints whose parameters are fitted before a proposal, at most
 DOUBT = 0.01  # deviations that a model may be wrong by beyond what it says: without, its borders are cliffs
@@ -37,7 +37,7 @@ def medians(Y: Array) -> Array:
 class Feasible:
     """A surface, or nothing, plus log P(all constraints hold)."""
 
-    def __init__(self, surface: SurfaceLike | None, outputs: Outputs) -> None:
+    def __init__(self, surface: AcquisitionLike | None, outputs: Outputs) -> None:
         self.surface, self.outputs = surface, outputs
 
     def __call__(self, Z: Array) -> Array:

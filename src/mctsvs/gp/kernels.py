@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from scipy.linalg.blas import dsymm
 
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 Radial = Literal["matern52", "se"]
 ROW_BLOCK = 96  # rows computed at once: the block's temporaries stay in the second-level cache

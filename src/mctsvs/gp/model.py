@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array, Indices
+from mctsvs.gp.isotropic_kernels import Cosines, Isotropic, Linear, SharedLengthscale
 from mctsvs.gp.kernels import Joint, Kernel, Sum, joint_additive
 from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs, minimise
-from mctsvs.gp.trend import Cosines, Isotropic, Linear, Shared
-from mctsvs.gp.values import Standard
-from mctsvs.state import Saved
+from mctsvs.gp.standardize import Standardization
+from mctsvs.utils.state import Saved
+from mctsvs.utils.validation import Array, Indices
 
 STATIONARY: dict[str, Kernel] = {
     "matern52": Joint("matern52"),
@@ -29,10 +29,10 @@ KERNELS: dict[str, Kernel] = {
     "se+linear": Sum(Joint("se"), Linear()),
     "se+iso": Sum(Joint("se"), Isotropic()),
     "se+iso+cosines": Sum(Joint("se"), Isotropic(), Cosines(COSINES)),
-    "shared": Shared("se"),
-    "shared+iso": Sum(Shared("se"), Isotropic()),
-    "shared+cosines": Sum(Shared("se"), Cosines(COSINES)),
-    "shared+iso+cosines": Sum(Shared("se"), Isotropic(), Cosines(COSINES)),
+    "shared": SharedLengthscale("se"),
+    "shared+iso": Sum(SharedLengthscale("se"), Isotropic()),
+    "shared+cosines": Sum(SharedLengthscale("se"), Cosines(COSINES)),
+    "shared+iso+cosines": Sum(SharedLengthscale("se"), Isotropic(), Cosines(COSINES)),
 }
 LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
@@ -99,11 +99,11 @@ class Model(Saved):
         `noise` (n,) are the values' standard deviations, NaN where unknown, (0,) or None if none is known.
         """
         n, s = len(X), self.settings
-        standard = Standard.of(y, winsorise=s.winsorise)
+        standard = Standardization.of(y, winsorise=s.winsorise)
         values, known = standard.values, known_variance(noise, standard.scale)
         if n > LARGEST_FIT:
             kernel = KERNELS[s.kernel]
-            alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, Shared)
+            alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, SharedLengthscale)
             scale = 1.0 if alike or self.theta is None else np.exp(-self.theta[: X.shape[1]])
             rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values, known = X[rows], values[rows], None if known is None else known[rows]

@@ -17,10 +17,9 @@ import numpy as np
 from scipy.linalg.blas import dtrsm, dtrsv
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from mctsvs.common import Array
 from mctsvs.gp.kernels import Cross, Kernel
-from mctsvs.gp.likelihood import JITTER
-from mctsvs.gp.triangular import invert_from_factor
+from mctsvs.gp.likelihood import JITTER, invert_from_factor
+from mctsvs.utils.validation import Array
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mctsvs.common import Array
+from mctsvs.gp.isotropic_kernels import Cosines, Isotropic, Linear
 from mctsvs.gp.kernels import Additive, Kernel, Sum
-from mctsvs.gp.trend import Cosines, Isotropic, Linear
+from mctsvs.utils.validation import Array
 
 ORDINARY_NOISE = (-4.0 - 1.0, 1.0, float(np.log(1e-4)), 2.0)  # mean, sd, low, high
 

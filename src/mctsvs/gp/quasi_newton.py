@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 Pairs = list[tuple[Array, Array]]
 """Curvature pairs (step, change of gradient)."""

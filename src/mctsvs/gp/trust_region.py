@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array
+from mctsvs.utils.validation import Array
 
 FIRST_LENGTH, SHORTEST, LONGEST = 0.8, 2.0**-7, 1.6  # TuRBO's (Eriksson et al., NeurIPS 2019)
 SUCCESSES = 3  # in a row, to double

@@ -5,7 +5,7 @@
 
 The parameters that every trial so far has had are moved by the method; others, such as those of a branch, by an
 independent sampler. Any number of processes may work on one storage: before each point the sampler reads the trials
-that were finished since, whoever ran them, so the shared history is each worker's history. `mcts-vs` takes from it what
+that were finished since, whoever ran them, so the shared history is each worker's history. `auto` takes from it what
 others' tests have shown. Which variables a trial was made by moving is kept in its system attributes, from which the
 variable score of `mcts-vs-bo` and its kin is computed; their tree is each worker's own, grown by its own choices.
 
@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mctsvs import methods
-from mctsvs.common import Array, Indices, InputError, check_seed
-from mctsvs.distinct import KnownPoints
-from mctsvs.engine import Engine, Observation, Pending, Proposal
-from mctsvs.history import ELSEWHERE
-from mctsvs.merit import Merit
+from mctsvs.methods import registry
+from mctsvs.methods.base import Engine, Observation, Pending, Proposal
+from mctsvs.methods.constraint_ranking import ConstraintRanking
+from mctsvs.methods.history import ELSEWHERE
 from mctsvs.space import Region, Space
+from mctsvs.space.deduplicate import KnownPoints
 from mctsvs.trial import as_noise
+from mctsvs.utils.validation import Array, Indices, InputError, check_seed
 
 try:
     import optuna
@@ -68,7 +68,7 @@ class _Follower:
         self.finished = 0  # trials before this one are all known
         self.known: set[int] = set()  # and these after it
         self.tickets: dict[int, int] = {}  # of unfinished trials whose points this engine proposed
-        self.merit: Merit | None = None  # from the first trial on that has constraints
+        self.merit: ConstraintRanking | None = None  # from the first trial on that has constraints
 
     def learn(self, trials: Sequence[FrozenTrial], sign: float) -> None:
         """Tell the engine what has finished since; trials that do not fit the space say nothing about it."""
@@ -88,11 +88,11 @@ class _Follower:
             self.finished += 1
 
     def observation(self, trial: FrozenTrial, unit: Array, y: float, ticket: int) -> Observation:
-        """With the constraints, where there are any: y is then the merit, see `mctsvs.merit`."""
+        """With the constraints, where there are any: y is then the merit, see `mctsvs.methods.constraint_ranking`."""
         given = trial.system_attrs.get(CONSTRAINTS)
         row = None if given is None else np.array(given, dtype=np.float64)
         if row is not None and self.merit is None and len(row):
-            self.merit = Merit(len(row))
+            self.merit = ConstraintRanking(len(row))
         if self.merit is None:
             return Observation(unit, y, self.moved(trial), ticket, noise=self.noise)
         row = self.merit.unknown if row is None or len(row) != len(self.merit.unknown) else row
@@ -158,14 +158,14 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
     def __init__(
         self,
         *,
-        method: str = methods.DEFAULT,
+        method: str = registry.DEFAULT,
         seed: int | None = None,
         noise: float | None = None,
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         **options: Any,
     ) -> None:
-        methods.make(method, np.array([0, 1]), np.random.default_rng(0), **options)  # says what is wrong with them
+        registry.make(method, np.array([0, 1]), np.random.default_rng(0), **options)  # says what is wrong with them
         self._method, self._options, self._noise = method, dict(options), as_noise(noise)
         self._rng = np.random.default_rng(check_seed(seed))
         independent_seed = int(self._rng.integers(2**32))
@@ -231,7 +231,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         same = follower is not None and follower.study_id == study._study_id and follower.search_space == search_space
         if follower is None or not same:
             space, seed = Space.of(search_space), int(self._rng.integers(2**63))
-            engine = methods.make(self._method, space.offsets, np.random.default_rng(seed), **self._options)
+            engine = registry.make(self._method, space.offsets, np.random.default_rng(seed), **self._options)
             points = KnownPoints(Region(space), seed)
             follower = self._follower = _Follower(study._study_id, dict(search_space), engine, points, self._noise)
         return follower

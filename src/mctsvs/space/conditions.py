@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array, Indices, InputError
 from mctsvs.space.variables import Fixed, Float, Integer, Ordinal, Variable
+from mctsvs.utils.validation import Array, Indices, InputError
 
 Mask = npt.NDArray[np.bool_]
 Needs = dict[str, tuple[float, ...]]

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, InputError
-from mctsvs.space.formula import REFUSED, parse
+from mctsvs.space.constraint_parser import REFUSED, parse
 from mctsvs.space.space import Space
 from mctsvs.space.variables import Categorical, Ordinal, number
+from mctsvs.utils.validation import Array, InputError
 
 DIGITS = 12  # in which coefficients and limits differ
 

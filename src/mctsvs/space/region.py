@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array, Indices, InputError
 from mctsvs.space import constraints as known
-from mctsvs.space.interior import deepest
-from mctsvs.space.linear import MARGIN, ROUNDING, HalfSpaces, Ruler
+from mctsvs.space.linear_constraints import MARGIN, ROUNDING, HalfSpaces, Ruler, deepest
 from mctsvs.space.space import Space
+from mctsvs.utils.validation import Array, Indices, InputError
 
 Mask = npt.NDArray[np.bool_]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.common import Array, Indices
 from mctsvs.space.variables import Boolean, Float, Integer, Ordinal, Variable
+from mctsvs.utils.validation import Array, Indices
 
 Mask = npt.NDArray[np.bool_]
 

@@ -19,21 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices, InputError, State
-from mctsvs.space import saved
+from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
-from mctsvs.space.variables import (
-    Categorical,
-    Fixed,
-    Float,
-    Floats,
-    Ordinal,
-    Variable,
-    is_list,
-    number,
-    variable_of,
-)
+from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, is_list, number, variable_of
+from mctsvs.utils.validation import Array, Indices, InputError, State
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
@@ -125,16 +115,16 @@ class Space:
     @classmethod
     def from_optuna(cls, distributions: Mapping[str, Any]) -> Space:
         """The space of Optuna's distributions by name, such as a trial's `distributions`."""
-        from mctsvs.space import elsewhere
+        from mctsvs.space import converters
 
-        return cls.of(elsewhere.from_optuna(distributions))
+        return cls.of(converters.from_optuna(distributions))
 
     @classmethod
     def from_configspace(cls, space: Any) -> Space:
         """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions."""
-        from mctsvs.space import elsewhere
+        from mctsvs.space import converters
 
-        return cls.of(elsewhere.from_configspace(space))
+        return cls.of(converters.from_configspace(space))
 
     @cached_property
     def names(self) -> Sequence[str]:
@@ -342,7 +332,7 @@ class Space:
         x = self.standard.copy()
         for v, name in enumerate(self.names):
             if name in params:
-                value = saved.nested(params[name], tuple)  # JSON has no tuples
+                value = converters.nested(params[name], tuple)  # JSON has no tuples
                 x[v] = self._natural(v, value)
                 if math.isnan(x[v]) or x[v] > self.bounds[v, 1]:
                     raise self._misfit(v, value)
@@ -365,14 +355,14 @@ class Space:
         names = {} if self._declared is None else {"names": list(self._declared)}
         if not self._variables and not self.fixed:
             return {"bounds": self.bounds.copy(), **names}
-        return {"variables": [saved.row(variable) for variable in self.declared.values()], **names}
+        return {"variables": [converters.row(variable) for variable in self.declared.values()], **names}
 
     @classmethod
     def from_state(cls, state: State) -> Space:
         """The space saved by `to_state`."""
         names, items = state.get("names"), state.get("bounds")
         if items is None:
-            items = [saved.variable(row) for row in state["variables"]]
+            items = [converters.variable(row) for row in state["variables"]]
         return cls.of(items if names is None else dict(zip(names, items, strict=True)))
 
     def _place(self, point: Array, x: Array) -> Array:

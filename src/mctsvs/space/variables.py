@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mctsvs.common import Array, InputError
+from mctsvs.utils.validation import Array, InputError
 
 # Up to here a grid index, and a whole number on the log scale, survives the way to [0, 1] and back exactly.
 _LARGEST = 2**40

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.common import Array, Indices
+from mctsvs.utils.validation import Array, Indices
 
 DTYPES = {
     np.dtype(name).str: np.dtype(name)

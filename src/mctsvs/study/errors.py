@@ -9,17 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mctsvs.common import InputError
-from mctsvs.study.text import printable
+from mctsvs.utils.validation import StudyError
 
 LITTLE = 1 << 20  # bytes: a disk with less room is full
-
-
-class StudyError(InputError):
-    """A study that cannot be used as asked: one sentence that says why and what would be right."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(printable(sentence))
 
 
 class DamagedError(StudyError):

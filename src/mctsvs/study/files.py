@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mctsvs.study.errors import StudyError, unwritable
+from mctsvs.study.errors import unwritable
+from mctsvs.utils.validation import StudyError
 
 HELPERS = ("-wal", "-shm", "-journal")  # endings of the files that SQLite keeps beside a database
 
@@ -80,7 +81,7 @@ def save_beside(path: Path, data: bytes) -> Path:
     raise StudyError(f"nothing could be written beside {str(path)!r} or in {tempfile.gettempdir()!r}")
 
 
-class Presence:
+class FilePresence:
     """Whether a file, and SQLite's log beside it, are still those that were opened."""
 
     def __init__(self, path: Path) -> None:

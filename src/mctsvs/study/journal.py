@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from mctsvs.study import codec, files
-from mctsvs.study.errors import LostError, StudyError, clear_errors, damaged
-from mctsvs.study.formats import (
+from mctsvs.study.errors import LostError, clear_errors, damaged
+from mctsvs.study.schema import (
     COLUMNS,
     INSERT,
     JOURNAL,
@@ -39,13 +39,14 @@ from mctsvs.study.formats import (
     needed,
     origin,
 )
+from mctsvs.utils.validation import StudyError
 
 SYNC_SECONDS = 5.0
 LOOK_SECONDS = 0.01  # changes that follow each other faster do not each look whether the file is still there
 LARGEST = 1 << 29  # bytes of one cell that are read
 
 
-class Memory(NamedTuple):
+class MethodState(NamedTuple):
     """What the method had in mind after event `seq`, and the checksum of that."""
 
     seq: int
@@ -72,7 +73,7 @@ class Journal:
                         self._bring_up_to_date()
                     self.connection.execute("PRAGMA journal_mode = WAL")
                     self.connection.execute("PRAGMA synchronous = NORMAL")
-                    self._presence = files.Presence(path)
+                    self._presence = files.FilePresence(path)
             except BaseException:
                 self.connection.close()
                 raise
@@ -187,7 +188,7 @@ class Journal:
         if head != [(self.length, self.last)]:
             raise damaged(self.path, f"events after number {self.length} are missing")
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MethodState | None:
         """The method's memory as it is stored; None if there is none."""
         with clear_errors(self.path):
             row = self.connection.execute("SELECT seq, data, checksum FROM memory").fetchone()
@@ -195,9 +196,9 @@ class Journal:
             return None
         if [type(item) for item in row] != [int, bytes, bytes] or row[0] < 0:
             raise damaged(self.path, "the method's memory is not what was written")
-        return Memory(*row)
+        return MethodState(*row)
 
-    def remembered(self, memory: Memory) -> dict[str, Any]:
+    def remembered(self, memory: MethodState) -> dict[str, Any]:
         """What is in it, if it was written after the event that was read last."""
         check = memory_checksum(memory.seq, self.last, memory.packed, self.version)
         found = codec.unpack(memory.packed) if (memory.seq, memory.checksum) == (self.length, check) else None

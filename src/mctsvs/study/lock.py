@@ -16,7 +16,7 @@ import stat
 import threading
 from pathlib import Path
 
-from mctsvs.study.errors import StudyError
+from mctsvs.utils.validation import StudyError
 
 FileNumber = tuple[int, int]  # device and inode
 

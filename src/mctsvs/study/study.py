@@ -11,18 +11,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.common import InputError, check_bool, check_count
+from mctsvs.loop.loop import RunOptions, run
+from mctsvs.loop.stopping import Status, StoppingCriteria, StopReason, counted
+from mctsvs.methods import registry
+from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer
-from mctsvs.progress import Follower, somebody
 from mctsvs.space import Space
-from mctsvs.stopping import Ending, Limits, Status, counted
-from mctsvs.study import points
-from mctsvs.study.errors import StudyError
-from mctsvs.study.identity import checked_path, open_ledger
-from mctsvs.study.run import RunOptions, run
-from mctsvs.study.text import as_text
-from mctsvs.tree import Node
-from mctsvs.trial import Details, Recommendation, Trial, Trials, as_value
+from mctsvs.study import tables
+from mctsvs.study.open_study import checked_path, open_ledger
+from mctsvs.trial import Recommendation, Trial, TrialDetails, Trials, as_value
+from mctsvs.utils.formatting import as_text
+from mctsvs.utils.validation import InputError, StudyError, check_bool, check_count
+from mctsvs.visualization.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -68,6 +68,7 @@ class Study:
         **options: Any,
     ) -> None:
         self.path, self.readonly = checked_path(path), readonly
+        method = method if isinstance(method, AsStored) else registry.canonical(method)
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
         given = {name: value for name, value in given.items() if value is not AS_STORED}
         if space is not None:
@@ -76,7 +77,7 @@ class Study:
             given["constraints"] = constraints
         self._ledger = open_ledger(self.path, given, options, readonly=readonly)
         self.stopping = threading.Event()
-        self.ending, self.message = Ending(Status.DONE, ""), ""  # of the last run of this object
+        self.ending, self.message = StopReason(Status.DONE, ""), ""  # of the last run of this object
 
     # what is in it
 
@@ -206,7 +207,7 @@ class Study:
 
         constraints, noise and the trial's `attrs` as for `Optimizer.tell`.
         """
-        details = Details.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
+        details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
         self._ledger.tell(trial, _value(value), as_text(message), details)
 
     def keep(
@@ -219,7 +220,7 @@ class Study:
         noise: float | None = None,
     ) -> None:
         """Store a value that the method is to be told later, in the order of the trials, with all that is told then."""
-        details = Details.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
+        details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
         self._ledger.keep(trial, _value(value), as_text(message), details)
 
     @property
@@ -250,7 +251,7 @@ class Study:
         They become trials that do not count towards a budget. A large file is one transaction: all of it or nothing.
         """
         self._ledger.check_writable()
-        rows = points.rows(source, self.space, self.direction)
+        rows = tables.rows(source, self.space, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
         for i, (unit, *_) in enumerate(rows, 1):
@@ -277,7 +278,7 @@ class Study:
         patience: int | None = None,
         max_failures: int = 30,
         callback: Callable[[Study, Trial], object] | None = None,
-        progress: bool | Follower = False,
+        progress: bool | ProgressReporter = False,
     ) -> Trial:
         """Evaluate f until the study has `budget` evaluations, those of earlier calls included; the best trial.
 
@@ -286,7 +287,7 @@ class Study:
         infinity, a time-out or the death of its worker makes a failed trial with a message, and the search goes on
         elsewhere.
 
-        executor      any `concurrent.futures.Executor`: threads, processes, Dask, loky, mpi4py, `mctsvs.parallel`
+        executor      any `concurrent.futures.Executor`: threads, processes, Dask, loky, mpi4py, `mctsvs.integrations.clusters`
         workers       how many evaluations at once; without an executor, processes of this machine are started
         asynchronous  False: batches of `workers` points, told in their order: the same seed gives the same run.
                       True: a free worker gets a new point at once; points being evaluated are taken into account.
@@ -303,11 +304,16 @@ class Study:
         what it was. Ctrl-C ends it at once and says how far it came: everything told is stored, the same call goes on.
         """
         self._ledger.check_writable()
-        limits = Limits(target, max_seconds, patience, max_failures)
-        if isinstance(progress, Follower):
+        limits = StoppingCriteria(target, max_seconds, patience, max_failures)
+        if isinstance(progress, ProgressReporter):
             follower = progress
         else:
-            follower = Follower(somebody() if check_bool("progress", progress) else None)
+            view = None
+            if check_bool("progress", progress):
+                from mctsvs.visualization.terminal import choose_view  # rich is loaded where something is shown
+
+                view = choose_view()
+            follower = ProgressReporter(view)
         options = RunOptions(budget, executor, workers, asynchronous, timeout, limits, callback, follower)
         try:
             self.ending = run(self, f, options)
@@ -345,17 +351,17 @@ class Study:
         Behind them constraints, noise and attributes, where there are any, then the phase of the search in words, when
         the trial was asked for and told, the seconds it took and the method thought, and the worker.
         """
-        return points.dataframe(self.trials, self.space, times=True)
+        return tables.dataframe(self.trials, self.space, times=True)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write what the search has learned as one page that any browser opens, without a network."""
-        from mctsvs.report import write
+        from mctsvs.visualization.report import write
 
         return write(self, path)
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """The same without times as a CSV or Parquet file, by the ending of its name; `import_points` reads it."""
-        points.export(Path(path), self.trials, self.space)
+        tables.export(Path(path), self.trials, self.space)
 
     def close(self) -> None:
         """Store what is worth it and let other processes write; done again, it does nothing."""
@@ -381,7 +387,7 @@ class Study:
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.report.card import card
+        from mctsvs.visualization.report.card import card
 
         return card(self, f"Study {self.path.name}, {self.method}")
 

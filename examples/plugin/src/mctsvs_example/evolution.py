@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Indices
-from mctsvs.engine import HistoryEngine, Observation, Pending, Proposal
-from mctsvs.options import Options, option
+from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal
+from mctsvs.utils.options import Options, option
+from mctsvs.utils.validation import Indices
 
 
 @dataclass(frozen=True)

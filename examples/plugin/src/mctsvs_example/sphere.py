@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mctsvs.common import Array
-from mctsvs.problems import Family
-from mctsvs.problems.synthetic import AnySize, names
+from mctsvs.bench.problems import Family
+from mctsvs.bench.problems.synthetic import AnySize, names
+from mctsvs.utils.validation import Array
 
 
 def sphere(x: Array) -> float:

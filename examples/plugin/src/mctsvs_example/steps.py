@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.common import Array
-from mctsvs.methods import Method
-from mctsvs.options import Options, option
-from mctsvs.solve.subspace import Subspace
-from mctsvs.state import Saved
+from mctsvs.methods.registry import Method
+from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.utils.options import Options, option
+from mctsvs.utils.state import Saved
+from mctsvs.utils.validation import Array
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,208 @@
+"""What a comparison leaves behind: the tidy table, a summary for people, and a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from mctsvs.bench import critical_difference, figures, latex, stats
+from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.grid import mixed
+from mctsvs.bench.results_csv import short
+from mctsvs.bench.runs import Runs
+from mctsvs.bench.stats import number
+from mctsvs.bench.styles import quantity
+from mctsvs.utils.validation import Array
+
+SEED_COLUMNS = ("problem", "method", "seed", "evaluations", "best", "recall", "processor_seconds")
+MOST_POINTS = 60  # of a curve that is drawn and written
+LEGEND = f"""Mark: the reference, whose own is empty, is significantly better than the method of that row (+), worse (-)
+or neither (≈) by the Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}; Holm: the same with p-values
+corrected for the number of methods on the problem. Rank: 1 is the best mean, of those with the most runs that found a
+feasible value.
+Recall: the share of the variables that matter among those that were moved. –: not known."""
+
+
+def steps(budget: int) -> Array:
+    """Evaluations at which curves are drawn and written: the first, then evenly, the last always."""
+    step = max(1, math.ceil(budget / MOST_POINTS / 5) * 5 if budget > MOST_POINTS else 1)
+    return np.unique(np.concatenate([[1], np.arange(step, budget + 1, step), [budget]])).astype(np.float64)
+
+
+def curve(case: ConfiguredMethod, runs: Runs, by_seconds: bool = False) -> figures.Curve:
+    """Mean best so far and its standard error against evaluations.
+
+    Or against wall seconds, from the time when all runs have a value until the first of them ends.
+    """
+    if by_seconds:
+        start, end = float(runs.elapsed[:, 0].max()), float(runs.elapsed[:, -1].min())
+        x = np.geomspace(max(start, 1e-4), max(end, start * 1.001, 1.1e-4), MOST_POINTS)
+        rows = [stats.at_seconds(t, best, x) for t, best in zip(runs.elapsed, runs.best, strict=True)]
+        found = [stats.summary(column) for column in np.array(rows).T]
+    else:
+        x = steps(runs.budget)
+        found = [runs.at(int(n)) for n in x]
+    return figures.Curve(case.label, x, np.array([s.mean for s in found]), np.array([s.error for s in found]))
+
+
+def plot(problem: str, own: Mapping[ConfiguredMethod, Runs], by_seconds: bool, named: bool = True) -> figures.Plot:
+    """The curves of all cases on a problem; `named`: with a name beside the vertical axis."""
+    first = next(iter(own.values()))
+    curves = [curve(case, runs, by_seconds) for case, runs in own.items()]
+    return plotted(problem, curves, optimum=first.optimum, maximise=first.maximise, by_seconds=by_seconds, named=named)
+
+
+def plotted(
+    problem: str,
+    curves: Sequence[figures.Curve],
+    *,
+    optimum: float | None,
+    maximise: bool = True,
+    by_seconds: bool = False,
+    named: bool = True,
+) -> figures.Plot:
+    """Where the optimum is known and no curve reaches it, the logarithm of the regret: it shows who ends where."""
+    along, of = "wall seconds" if by_seconds else "evaluations", quantity(problem)
+    scale: Literal["linear", "log"] = "log" if by_seconds else "linear"
+    lost = _regrets(curves, optimum, maximise) if optimum is not None else None
+    if lost is not None:
+        name = f"regret: optimum - best {of}" if maximise else f"regret: best {of} - optimum"
+        return figures.Plot(problem, along, name if named else "", lost, xscale=scale, yscale="log")
+    levels = {} if optimum is None else {"optimum": optimum}
+    name = f"best {of} so far" if named else ""
+    return figures.Plot(problem, along, name, curves, levels=levels, xscale=scale)
+
+
+def _regrets(curves: Sequence[figures.Curve], optimum: float, maximise: bool) -> list[figures.Curve] | None:
+    """The curves' distance from the optimum; None where a mean is as good as that."""
+    sign = 1.0 if maximise else -1.0
+    lost = [replace(curve, mean=sign * (optimum - curve.mean)) for curve in curves]
+    least = min((float(np.nanmin(c.mean)) for c in lost if np.isfinite(c.mean).any()), default=0.0)
+    return lost if least > 1e-6 * max(1.0, abs(optimum)) else None
+
+
+def by_problem(every: Mapping[tuple[str, ConfiguredMethod], Runs]) -> dict[str, dict[ConfiguredMethod, Runs]]:
+    """Problem -> case -> its runs."""
+    found: dict[str, dict[ConfiguredMethod, Runs]] = {}
+    for (problem, case), runs in every.items():
+        found.setdefault(problem, {})[case] = runs
+    return found
+
+
+def latex_table(every: Mapping[tuple[str, ConfiguredMethod], Runs]) -> str:
+    """The last values as a table for papers."""
+    cells: dict[str, dict[str, stats.Summary]] = {}
+    for (problem, case), runs in every.items():
+        cells.setdefault(case.label, {})[problem] = runs.at(runs.budget)
+    least = {problem: min(runs.missing for runs in own.values()) for problem, own in by_problem(every).items()}
+    leading = {(case.label, problem) for (problem, case), runs in every.items() if runs.missing == least[problem]}
+    return latex.of_comparison(cells, {problem: runs.maximise for (problem, _), runs in every.items()}, leading)
+
+
+def seeds(every: Mapping[tuple[str, ConfiguredMethod], Runs]) -> list[tuple[object, ...]]:
+    """A row for each run: what it ended with."""
+    rows: list[tuple[object, ...]] = [SEED_COLUMNS]
+    for (problem, case), runs in every.items():
+        for i, seed in enumerate(runs.seeds):
+            last = runs.final[i], runs.recall[i], runs.cpu[i]
+            rows.append((problem, case.label, seed, runs.budget, *(short(float(value)) for value in last)))
+    return rows
+
+
+def ranked(every: Mapping[tuple[str, ConfiguredMethod], Runs]) -> critical_difference.Ranking | None:
+    """Methods ranked over the problems; None where there are too few of either."""
+    own = by_problem(every)
+    return critical_difference.ranking(
+        {problem: places(rows) for problem, rows in own.items()}, dict.fromkeys(own, False)
+    )
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def head(title: str, command: str, day: str, versions: Iterable[str]) -> str:
+    """Markdown: what was compared, by which command, and when the last run was finished."""
+    by = sorted(versions)
+    several = f"\n\nNote: {mixed(by)}." if len(by) > 1 else ""
+    return f"# {title}\n\n`{command}`, mctsvs {' and '.join(by)}, last run of {day}.{several}\n\n"
+
+
+def summary(every: Mapping[tuple[str, ConfiguredMethod], Runs], reference: ConfiguredMethod | None = None) -> str:
+    """Markdown: a table for each problem and the mean ranks over problems.
+
+    Marks say whether `reference` (default: the first method) is significantly better (+) or worse (-) than the other.
+    """
+    parts = []
+    placed: dict[str, list[float]] = {}
+    for problem, own in by_problem(every).items():
+        first = own[reference] if reference in own else next(iter(own.values()))
+        for label, rank in places(own).items():
+            placed.setdefault(label, []).append(rank)
+        goal = "larger" if first.maximise else "smaller"
+        parts.append(f"## {problem}\n\nAfter {first.budget} evaluations; {goal} is better.{_feasible(own)}\n\n")
+        parts[-1] += table(own, first)
+    if len(parts) > 1:
+        order = sorted(placed.items(), key=lambda item: float(np.mean(item[1])))
+        rows = [[label, f"{np.mean(given):.2f}", str(len(given))] for label, given in order]
+        parts.append("## Mean rank\n\n" + markdown_table(["method", "mean rank", "problems"], rows))
+        if (found := ranked(every)) is not None:
+            parts[-1] += (
+                f"\n\nFriedman's test that all are alike: p = {found.p_value:.2g}; mean ranks further apart than "
+            )
+            parts[-1] += (
+                f"{found.difference:.2f} differ significantly (Nemenyi, {stats.CONFIDENCE}): see the figure of ranks."
+            )
+    return "\n\n".join([LEGEND, *parts]) + "\n"
+
+
+def places(own: Mapping[ConfiguredMethod, Runs]) -> dict[str, float]:
+    """The rank of each case on one problem, by its label: more runs with a feasible value first, then the better mean.
+
+    A mean of the lucky runs alone says nothing about the others.
+    """
+    keys = {case.label: (runs.missing, runs.merit) for case, runs in own.items()}
+    order = {key: float(place) for place, key in enumerate(sorted(set(keys.values())))}
+    return stats.ranks({label: order[key] for label, key in keys.items()}, maximise=False)
+
+
+def _feasible(own: Mapping[ConfiguredMethod, Runs]) -> str:
+    """How many runs have found a feasible value, where not all have."""
+    found = {case.label: int(np.isfinite(runs.final).sum()) for case, runs in own.items()}
+    if all(found[case.label] == len(runs.seeds) for case, runs in own.items()):
+        return ""
+    if not any(found.values()):
+        return " No run found a feasible value: the ranks say nothing."
+    counts = (f"{case.label} {found[case.label]} of {len(runs.seeds)}" for case, runs in own.items())
+    return f" Runs that found a feasible value, of which alone are the means: {', '.join(counts)}."
+
+
+def table(own: Mapping[ConfiguredMethod, Runs], reference: Runs) -> str:
+    """Markdown: a line for each case on one problem."""
+    place, others = places(own), [(case, runs) for case, runs in own.items() if runs is not reference]
+    corrected = stats.corrected_marks([reference.paired(runs) for _, runs in others], maximise=reference.maximise)
+    holm = {case: sign for (case, _), sign in zip(others, corrected, strict=True)}
+    rows = [[case.label, *_cells(runs, reference, place[case.label], holm.get(case, ""))] for case, runs in own.items()]
+    header = ["method", "runs", "best ± standard error", "worst", "mark", "Holm", "rank", "recall", "optimiser seconds"]
+    return markdown_table(header, rows)
+
+
+def _cells(runs: Runs, reference: Runs, rank: float, holm: str) -> list[str]:
+    found = runs.at(runs.budget)
+    known = runs.final[~np.isnan(runs.final)]
+    worst = (known.min() if runs.maximise else known.max()) if len(known) else np.nan
+    return [
+        str(found.n) if found.n == len(runs.seeds) else f"{found.n} of {len(runs.seeds)}",
+        str(found),
+        number(float(worst)),
+        "" if runs is reference else stats.mark(*reference.paired(runs), maximise=runs.maximise),
+        holm,
+        f"{rank:g}",
+        number(stats.summary(runs.recall).mean),
+        f"{stats.summary(runs.seconds).mean:.2f}",
+    ]

@@ -1,0 +1,86 @@
+"""One evaluation of a function: whatever goes wrong in it is a result with a message."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import platform
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mctsvs.trial import as_constraints, as_value, split
+from mctsvs.utils.formatting import as_text, printable, tidy
+from mctsvs.utils.validation import InputError
+
+
+class Evaluation(NamedTuple):
+    """What came of it."""
+
+    value: float  # NaN: it failed
+    message: str  # why
+    seconds: float  # it took
+    constraints: dict[str, float] | None = None  # measured with it
+    worker: str = ""  # whoever did it: a process, and a thread of it where there are several
+
+
+def evaluate(f: Callable[[Any], Any], argument: Any) -> Evaluation:
+    """f(argument), in any process or thread."""
+    process, before = os.getpid(), time.perf_counter()
+    try:
+        result = f(argument)
+    except BaseException as error:
+        _leave_if_forked(process, error)
+        if not isinstance(error, Exception | SystemExit):
+            raise
+        return Evaluation(math.nan, one_line(error), time.perf_counter() - before, worker=_worker())
+    _leave_if_forked(process)
+    seconds = time.perf_counter() - before
+    value, constraints = split(result)
+    try:
+        return Evaluation(*_judged(value), seconds, as_constraints(constraints), _worker())
+    except InputError as error:
+        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker())
+
+
+def _worker() -> str:
+    thread = threading.current_thread()
+    own = "" if thread is threading.main_thread() else f", {thread.name}"
+    return tidy(f"{platform.node()}, process {os.getpid()}{own}")
+
+
+def _leave_if_forked(process: int, error: BaseException | None = None) -> None:
+    """A child that the function has forked, and that comes back from it, must not go on as a second one of us."""
+    if os.getpid() == process:
+        return
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    code = error.code if isinstance(error, SystemExit) else error
+    os._exit(code if isinstance(code, int) else code is not None)
+
+
+def _judged(result: Any) -> tuple[float, str]:
+    """A value and a message."""
+    try:
+        value = as_value(result)
+        return value, tidy(f"the function returned {result!r:.80}") if math.isnan(value) else ""
+    except InputError as error:
+        return math.nan, tidy(str(error))
+    except Exception as error:  # of the result's own methods
+        kind = type(result).__name__
+        return math.nan, f"the function returned a {kind}, which is no number ({type(error).__name__})"
+
+
+def one_line(error: BaseException) -> str:
+    """The error, and the place in the user's code that it comes from."""
+    text = as_text(error)
+    if type(error).__name__ == "EvaluationFailed":  # made for people: see `mctsvs.bench.problems`
+        return tidy(text)
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    return tidy(f"{type(error).__name__}: {text}".removesuffix(": ")) + printable(place)

@@ -1,0 +1,143 @@
+"""Who evaluates: this process, an executor of the user's, or (see `processes`) processes that can be ended."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+from mctsvs.loop.evaluation import Evaluation, evaluate
+from mctsvs.utils.validation import InputError
+
+LOOK = 1.0  # seconds between two looks at a cluster
+
+
+class WorkerLost(Exception):
+    """The process that was evaluating has died."""
+
+
+class WorkerPool:
+    """So many evaluations at once."""
+
+    size = 1
+    fragile = False  # the death of one worker ends all
+    watched = False  # it may be gone for good without a word
+    untimed = False  # somebody else must see to it that evaluations do not take too long
+
+    def submit(self, number: int, argument: Any) -> Future[Evaluation]:
+        """Have the trial of that number evaluated."""
+        raise NotImplementedError
+
+    def capacity(self) -> int:
+        """How many can be evaluated at once, those included that nobody waits for any longer."""
+        return self.size
+
+    def started(self, future: Future[Evaluation]) -> bool:
+        """Whether this is being evaluated, and is not waiting for its turn."""
+        return True
+
+    def dismiss(self) -> None:
+        """Stop."""
+
+
+class InlinePool(WorkerPool):
+    """Evaluates in this process, before `submit` returns."""
+
+    def __init__(self, f: Callable[[Any], Any]) -> None:
+        self.f = f
+
+    def submit(self, number: int, argument: Any) -> Future[Evaluation]:
+        future: Future[Evaluation] = Future()
+        future.set_result(evaluate(self.f, argument))
+        return future
+
+
+class ExecutorPool(WorkerPool):
+    """Evaluates by an executor of the user's, which stays as it is."""
+
+    untimed = True
+
+    def __init__(self, f: Callable[[Any], Any], executor: Executor, workers: int | None) -> None:
+        self.f, self.executor = f, executor
+        self.fragile = type(executor).__name__ != "RayExecutor"
+        # these futures say when they begin; others are taken to begin when sent
+        module = type(executor).__module__.partition(".")[0]
+        self.tells = module == "loky" or isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor)
+        if workers is None and not self.count():
+            raise InputError("cannot tell how many workers the executor has: say it with workers=")
+        self.size = workers or self.count()
+
+    def submit(self, number: int, argument: Any) -> Future[Evaluation]:
+        return self.executor.submit(evaluate, self.f, argument)
+
+    def count(self) -> int:
+        """Workers of the executor; 0 where it does not say."""
+        return int(getattr(self.executor, "_max_workers", 0) or getattr(self.executor, "num_workers", 0))  # mpi4py's
+
+    def capacity(self) -> int:
+        return self.count() or self.size
+
+    def started(self, future: Future[Evaluation]) -> bool:
+        return future.running() or not self.tells
+
+
+class DaskPool(ExecutorPool):
+    """Evaluates on the cluster of Dask's executor, but not through it.
+
+    Its futures never end when a worker dies that has evaluated and not yet handed over. The death of a worker counts
+    against all that the scheduler had given it.
+    """
+
+    watched = True
+
+    def __init__(self, f: Callable[[Any], Any], executor: Any, workers: int | None) -> None:
+        self.client = executor._client
+        self.counted = -LOOK, 0  # when, and how many
+        super().__init__(f, executor, workers)
+
+    def submit(self, number: int, argument: Any) -> Future[Evaluation]:
+        # Dask takes equal calls for one: noise would go unseen, and a dead worker's trial would not be tried again
+        options = {**getattr(self.executor, "_kwargs", {}), "pure": False}
+        task = self.client.submit(evaluate, self.f, argument, **options)
+        future: Future[Evaluation] = Future()
+        future.add_done_callback(lambda future: task.cancel() if future.cancelled() else None)
+        task.add_done_callback(lambda task: threading.Thread(target=_hand_over, args=(task, future)).start())
+        return future
+
+    def count(self) -> int:
+        if time.monotonic() - self.counted[0] > LOOK:
+            try:
+                known = int(sum(self.client.nthreads().values()))
+            except Exception:  # of many kinds: the scheduler cannot be reached
+                known = 0
+            self.counted = time.monotonic(), known
+        return self.counted[1]
+
+    def capacity(self) -> int:
+        return self.count()
+
+    def started(self, future: Future[Evaluation]) -> bool:
+        return self.count() > 0
+
+
+def _hand_over(task: Any, future: Future[Evaluation]) -> None:
+    """What has come of one of Dask's tasks; to be evaluated again, it may be that it has to be waited for."""
+    if task.status == "cancelled":
+        future.cancel()
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(task.result())
+        except BaseException as error:
+            future.set_exception(error)
+
+
+def executor_pool(f: Callable[[Any], Any], executor: Executor, workers: int | None) -> ExecutorPool:
+    dask = type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
+    return (DaskPool if dask else ExecutorPool)(f, executor, workers)
+
+
+def too_late(timeout: float) -> Evaluation:
+    return Evaluation(math.nan, f"it took longer than the time-out of {timeout:g} s", timeout)

@@ -1,0 +1,32 @@
+"""The default method: find the variables that matter by tests that are steps, then optimise those alone.
+
+A run goes through phases (`phases.py`):
+
+    Design          the centre and a few points around the best so far; the best of them becomes the incumbent
+      |
+    Nudge           a point right beside the incumbent ---------------- another value: noise .
+      |                                                                                  |
+    Probe           a few steps in all variables ---------------------- values in steps -+
+      |             then fresh groups are changed: how many of them matter? -- too many -+
+      |                                                                                  |
+    Tests           groups, until every variable is found or rejected ---------- no end -+
+      |  ^          now and then a step in the variables not rejected, or found          |
+      v  |                                                                               |
+    Audit           all rejected variables at once: if they act after all, back, to      |
+      |             search between the audit's own two points ---------------- too often +
+      |                                                                                  |
+    OptimiseSubspace   Bayesian optimisation of the found variables             OptimiseFullSpace   of all variables
+
+Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so that
+a change of phase loses nothing.
+
+Read phases.py, then engine.py (what a run knows), questions.py and testing.py (what is asked about variables, and what
+the answers say), sparsity.py and evidence.py (how many variables matter, and which), corners.py and bisection.py (two
+ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py), shape.py,
+challenger.py and noisy.py (which model of all variables), closer.py (where neither predicts anything). What can be
+switched off is in ablation.py, the numbers and where they were measured in constants.py.
+"""
+
+from mctsvs.methods.auto.engine import Auto
+
+__all__ = ["Auto"]

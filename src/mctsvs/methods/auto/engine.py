@@ -1,0 +1,356 @@
+"""The engine: what a run knows, the questions that can be asked of it, and the phase that chooses among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mctsvs.gp.standardize import ordinary_range
+from mctsvs.methods.auto import constants as const
+from mctsvs.methods.auto.active_count import ActiveCount
+from mctsvs.methods.auto.evidence import Evidence, GroupTest, TestKind
+from mctsvs.methods.auto.full_space_search import FullSpaceModel
+from mctsvs.methods.auto.model_selection import ModelSelection
+from mctsvs.methods.auto.options import AutoOptions
+from mctsvs.methods.auto.phases import ActiveCountTest, Design, OptimiseFullSpace, Phase
+from mctsvs.methods.auto.portfolio import Challenger
+from mctsvs.methods.auto.subspace_search import SubspaceModel, View
+from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal, around, latin_hypercube
+from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.methods.solvers.subspace import thinned
+from mctsvs.space.region_slice import RegionSlice
+from mctsvs.utils.validation import Array, Indices
+
+
+@dataclass
+class FirstPoints:
+    """The centre and one Latin hypercube for the whole run, then points anywhere.
+
+    Not Sobol points: a few of them in hundreds of dimensions have equal columns, whose variables no model tells apart.
+    """
+
+    owner: Indices  # (D,) variable of each coordinate
+    seed: int  # of a generator of its own, so that the hypercube need not be saved
+    used: int = 0
+
+    @cached_property
+    def points(self) -> Array:
+        """(n, D) the middle of every range first, with categories as the hypercube has them."""
+        rng = np.random.default_rng(self.seed)
+        points = latin_hypercube(const.DESIGN_OF_ALL, len(self.owner), rng)
+        points[0, np.bincount(self.owner)[self.owner] == 1] = 0.5
+        return points
+
+    def next(self, rng: np.random.Generator) -> Array:
+        self.used += 1
+        return self.points[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(len(self.owner))
+
+
+class Auto(HistoryEngine):
+    """See the package's description."""
+
+    options_type: ClassVar[type[AutoOptions]] = AutoOptions
+    options: AutoOptions
+    # fmt: off
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump",
+             "rivalry", "challenger", "first_points", "found_model", "all_model")
+    # fmt: on
+    budget: int | None = None  # evaluations there will be, where that is known
+    phase: Phase
+    open: dict[int, GroupTest]  # by ticket
+    incumbent: Array | None = None
+    level: float = -np.inf  # the incumbent's value, or lower, where a new epoch may begin with a worse one
+    evidence: Evidence
+    count: ActiveCount
+    tested: int = 0  # own probes and tests answered
+    noisy: bool | None = None  # whether values differ that should not; None: not known
+    doubt: GroupTest | None = None  # the nudge whose value differed by so little that it may be exact
+    jump: float = 0.0  # by how much
+    rivalry: ModelSelection  # of the models of all variables, under noise
+    challenger: Challenger  # when the model that tells variables apart has a turn, without noise
+    first_points: FirstPoints
+    found_model: SubspaceModel
+    all_model: FullSpaceModel
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: AutoOptions) -> None:
+        super().__init__(offsets, rng, options)
+        n = len(offsets) - 1
+        order = rng.permutation(n)
+        self.phase, self.open = Design(ActiveCountTest(order)), {}
+        self.evidence, self.count = Evidence(n), ActiveCount(n)
+        self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
+        self.found_model, self.all_model = SubspaceModel(options), FullSpaceModel(self.owner, options)
+        self.rivalry, self.challenger = ModelSelection(), Challenger()
+
+    def plan(self, budget: int) -> None:
+        """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
+        self.budget = budget
+        self.count.afford(self._affordable)
+
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
+        proposals: list[Proposal] = []
+        for _ in range(n):
+            question, self.phase = self._next(pending.beside(proposals))
+            iteration = 0 if question.kind is TestKind.DESIGN else self.turn + 1
+            proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value))
+            self.open[proposals[-1].ticket] = question
+        return proposals
+
+    def _next(self, waiting: Array) -> tuple[GroupTest, Phase]:
+        """What the phase asks; first of all what a doubt about noise asks, whatever phase a batch has led to."""
+        if self.doubt is not None and self.noisy is None and not self.waits_for(TestKind.NUDGE):
+            return self.nudge(), self.phase
+        return self.phase.next(self, waiting)
+
+    def absorb(self, batch: Sequence[Observation]) -> None:
+        super().absorb(batch)
+        if any(observation.noise is not None for observation in batch):
+            self._told_noise()
+        for observation in batch:
+            question = self.open.pop(observation.ticket, None)
+            if question is not None:
+                self.phase = self.phase.answer(self, question, observation)
+            elif np.isfinite(observation.y):
+                self.phase = self.phase.elsewhere(self, observation)
+            self._accept(question, observation)
+            self.phase = self.phase.settled(self)
+
+    def _told_noise(self) -> None:
+        """Nothing need be asked about noise that is told with the values."""
+        told, before = super().noise_seen, self.noisy
+        self.noisy = before if told is None else told
+        if told and not before and not isinstance(self.phase, Design):
+            self.phase = OptimiseFullSpace()
+
+    @property
+    def noise_seen(self) -> bool | None:
+        told = super().noise_seen
+        return self.noisy if told is None else told
+
+    def _accept(self, question: GroupTest | None, observation: Observation) -> None:
+        """The incumbent is the best point, of this epoch if it is not the first."""
+        x, y = observation.x, observation.y
+        kept_apart = question is not None and question.base is not None and not self.options.accept
+        if np.isfinite(y) and (self.incumbent is None or (y > self.level and not kept_apart)):
+            self.incumbent, self.level = np.array(x), y
+
+    @property
+    def evaluated(self) -> int:
+        return len(self.history) + len(self.history.failures)
+
+    @property
+    def asked(self) -> int:
+        """Points evaluated, and those of ours that wait for their value."""
+        return self.evaluated + len(self.open)
+
+    @property
+    def left(self) -> float:
+        """Evaluations left, as far as known."""
+        return np.inf if self.budget is None else self.budget - self.proposed
+
+    @property
+    def _affordable(self) -> float:
+        return const.AFFORDABLE if self.budget is None else const.TESTABLE * (self.budget - const.DESIGN)
+
+    @property
+    def continuous(self) -> Array:
+        """(D,) bool: coordinates that are neither a category's nor on a grid."""
+        single: Array = np.bincount(self.owner)[self.owner] == 1
+        return single if self.region is None else single & np.isinf(self.region.levels)
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether there were tests enough to have found all that they can find."""
+        return self.evidence.tests > const.GIVE_UP * self._affordable
+
+    @property
+    def turn(self) -> int:
+        """Questions asked so far, beside the design."""
+        return self.proposed - self.first_points.used
+
+    def waits_for(self, kind: TestKind) -> bool:
+        return any(question.kind is kind for question in self.open.values())
+
+    @property
+    def busy(self) -> Indices:
+        """Variables in tests under way."""
+        tests = (TestKind.PROBE, TestKind.TEST, TestKind.AUDIT)
+        groups = [question.variables for question in self.open.values() if question.kind in tests]
+        return np.concatenate([np.empty(0, dtype=np.intp), *groups])
+
+    @property
+    def tolerance(self) -> float:
+        """Smaller differences are rounding: relative to the range of values, so that units do not matter."""
+        top, spread = float(self.history.y.max()), ordinary_range(self.history.y)
+        return max(const.SAME * spread, 1e-14 * max(abs(top), abs(top - spread)))
+
+    def differs(self, y: float, level: float) -> bool:
+        return abs(y - level) > self.tolerance
+
+    def changes(self, question: GroupTest, observation: Observation) -> bool:
+        """Whether the value, or any measured constraint, is another one than at the point that was changed."""
+        jump = self.constraint_jump(question, observation)
+        return self.differs(observation.y, question.level) if jump is None else jump > const.SAME
+
+    def constraint_jump(self, question: GroupTest, observation: Observation) -> float | None:
+        """The largest change of value and constraints against their ranges; None where there are no constraints.
+
+        Merits will not do: that of an infeasible point depends on when it was told.
+        """
+        history = self.history
+        if not history.constrained or observation.constraints is None or observation.objective is None:
+            return None
+        base = self.incumbent if question.base is None else question.base
+        rows = [] if base is None else np.flatnonzero((history.X - base == 0.0).all(axis=1)).tolist()
+        if not rows:
+            return None
+        known = np.column_stack([history.objective, history.constraints])
+        now, before = np.append(observation.objective, observation.constraints), known[rows[-1]]
+        ranges = np.array(
+            [np.ptp(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in known.T]
+        )
+        change = np.abs(now - before) / np.where(ranges > 0.0, ranges, 1.0)
+        change[np.isnan(now) & np.isnan(before)] = 0.0
+        return float(np.nan_to_num(change, nan=1.0).max())
+
+    def learn_noise(self, question: GroupTest, observation: Observation) -> None:
+        """From a point right beside the incumbent; whole numbers cannot be nudged, and then it says nothing."""
+        if not np.isfinite(observation.y):  # an incumbent that may fail is noise of another kind
+            self.noisy = True
+        elif float(np.abs(observation.x - question.x).max()) < const.NUDGE:
+            jump, spread = abs(observation.y - question.level), ordinary_range(self.history.y)
+            measured = self.constraint_jump(question, observation)
+            if measured is not None:
+                jump, spread = measured, 1.0
+            if self.doubt is not None:  # nearer to the incumbent an exact value is nearer to its value too
+                self.noisy = bool(jump > min(const.LEVELLED * self.jump, const.NO_JUMP * spread))
+            elif jump > const.JUMP * spread:
+                self.noisy = True
+            elif jump <= const.NO_JUMP * spread:
+                self.noisy = False
+            else:
+                self.doubt, self.jump = question, jump
+
+    def changed_variables(self, x: Array, base: Array, least: float = 1e-9) -> Indices:
+        """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
+        return np.unique(self.owner[np.abs(x - base) > least])
+
+    def learn_locally(self, question: GroupTest, y: float) -> None:
+        """From a point in the trust region."""
+        d = len(self.coordinates_of(self.found_model.variables))
+        gain = const.LEAST_SUCCESS * float(self.history.y.std())
+        self.found_model.learn(d, success=y > question.level + gain)
+
+    def design(self, *, near: bool = False) -> GroupTest:
+        """A point of the design: spread over the cube, or near the best so far if the centre is better than a few such.
+
+        Grids and categories are spread in any case: a step may not leave their value.
+        """
+        x = self.first_points.next(self.rng)
+        if near and self.first_points.used > const.SPREAD and self._centred:
+            base = self.first_points.points[0] if self.incumbent is None else self.incumbent
+            x = around(base, x, const.NEAR, self.continuous)
+        return GroupTest(TestKind.DESIGN, self.spread(x[None])[0], self.everything, self.level)
+
+    @property
+    def _centred(self) -> bool:
+        """Whether the best point, as far as known, is none of those spread over the cube."""
+        if self.region is not None and self.region.constrained:
+            return False  # a corner may not be allowed
+        if self.incumbent is None:
+            return True
+        away = np.abs((self.first_points.points[1:] - self.incumbent)[:, self.continuous])
+        return bool((away.max(axis=1, initial=0.0) > const.SAME_POINT).all())
+
+    def nudge(self) -> GroupTest:
+        """A point that is hardly another one: noise shows in its value, a change of the objective does not.
+
+        Where the value may be that of a steep or rough objective, a point nearer still.
+        """
+        assert self.incumbent is not None
+        base, level, step = self.incumbent, self.level, const.NUDGE
+        if self.doubt is not None:
+            assert self.doubt.base is not None
+            base, level, step = self.doubt.base, self.doubt.level, const.NEARER * const.NUDGE
+        x, free = base.copy(), self.continuous
+        x[free] += np.where(x[free] < 0.5, step, -step)
+        return GroupTest(TestKind.NUDGE, x, self.everything, level, base)
+
+    def idle(self, moved: Indices) -> Indices:
+        """The other variables, those that matter least first."""
+        others = np.setdiff1d(self.everything, moved)
+        return others[np.argsort(self.evidence.probability[others], kind="stable")]
+
+    def step(self, waiting: Array, *, epochs: bool = False) -> GroupTest:
+        """A step of Bayesian optimisation in the found variables; or the first of a new epoch, if one is due."""
+        assert self.incumbent is not None
+        found, history, x = self.found_model, self.history, self.incumbent.copy()
+        if len(found.variables) == 0:
+            return self.step_in_all(waiting)
+        moved = self.coordinates_of(found.variables)
+        if history.constrained:
+            return self.step_in_all(waiting, among=moved)
+        d = len(moved)
+        failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
+        X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
+        lattice = None if self.lattice is None or self.lattice.plain else self.lattice.among(moved, x)
+        places: dict[str, Any] = {"lattice": lattice, "cut": self._room(moved)}
+        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, **places)
+        candidate = found.propose(view, self.rng)
+        if epochs and candidate.promise < np.inf and found.exhausted(y, len(found.variables), self.left):
+            found.begin_epoch(len(history), d, self.rng)
+            self.level = -np.inf  # the incumbent of a new epoch may be worse
+            candidate = found.propose(view, self.rng)
+        x[moved] = candidate.x
+        if self.region is not None and self.region.constrained:  # what does not matter gives way to what does
+            x = self.region.make_room(x, self.incumbent, self.idle(found.variables))
+        return GroupTest(TestKind.LOCAL if candidate.local else TestKind.STEP, x, found.variables, self.level)
+
+    def _room(self, moved: Indices) -> RegionSlice | None:
+        """What known constraints leave of these coordinates, if all others give way."""
+        if self.region is None or not self.region.constrained or self.incumbent is None:
+            return None
+        return RegionSlice.of(self.region, self.incumbent, moved, others_give_way=True)
+
+    def step_in_all(
+        self, waiting: Array, among: Indices | None = None, *, alike: bool = False, kind: TestKind = TestKind.ALL
+    ) -> GroupTest:
+        """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
+        model, turn = self.all_model, self.turn
+        model.lattice, model.region = self.lattice, self.region
+        model.choose(turn, self.evidence.probability, self.rng, among=among)
+        if self.history.constrained:
+            x = model.propose_constrained(self.history, waiting, self.rng)
+        elif alike:
+            hidden = self.challenger.bad if self.lattice is None else []  # on a lattice a known point must stay known
+            x = model.propose_alike(self.history.without(hidden), waiting, self.rng)
+        else:
+            x = model.propose(turn, self.history, waiting, self.rng)
+        return GroupTest(kind, x, np.unique(self.owner[model.moved]), self.level)
+
+    def step_closer(self, waiting: Array) -> GroupTest:
+        """A step near the best point, in the coordinates that are not on a grid there."""
+        free = self.continuous
+        if self.region is not None:
+            best = self.history.X[self.history.best(1)[0]]
+            free = free & self.region.active(best[None])[0][self.owner]
+        if not free.any():
+            return self.step_in_all(waiting)
+        x = self.all_model.closer.propose(self.history, waiting, free, self.rng)
+        return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level)
+
+    def known_importance(self) -> Array | None:
+        """The probability that each variable matters, where tests could tell."""
+        untested = isinstance(self.phase, Design | OptimiseFullSpace)
+        return None if untested else self.evidence.probability.copy()
+
+    def describe(self) -> str:
+        return self.phase.describe(self)
+
+    @property
+    def tree(self) -> Node | None:
+        return self.evidence.tree if self.evidence.tests else None

@@ -1,0 +1,201 @@
+"""What can be asked of the objective: a point, and what its value will be compared with.
+
+Which variables matter, told from tests of groups: a posterior probability for each of them.
+
+A test changes the values of one group of variables of a good point and leaves all others. If the value of the
+objective stays the same, no variable of the group matters there; if it changes, at least one does. With prior
+probability p0 for every variable, each test is a factor
+
+    no change: all variables of the group are inactive          change: not all of them are inactive
+
+and `Evidence` computes the marginals of the product by belief propagation, in time proportional to the sizes of the
+groups. The next test is the shortest run of the most probable undecided variables that is more likely to hit than
+not: binary splitting where one active variable is left in a group, larger groups where none is expected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from mctsvs.methods.auto import constants as const
+from mctsvs.methods.auto.bisection import Bisection
+from mctsvs.methods.auto.corners import Corners, Flip, Mask
+from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.utils.state import Saved
+from mctsvs.utils.validation import Array, Indices
+
+
+class TestKind(Enum):
+    """Of a question, in the order in which a run comes to ask them; what it is for, in the words that people see."""
+
+    DESIGN = "first points"  # what is it like there?
+    PROBE = "probing a group"  # does one of these variables, never changed before, matter?
+    TEST = "testing a group"  # does one of these variables matter?
+    AUDIT = "auditing the rejected"  # do the rejected variables matter after all?
+    STEP = "step in the found variables"  # is this better, with other values of the found variables?
+    LOCAL = "small step in the found variables"  # the same, inside the trust region
+    NUDGE = "looking for noise"  # is the value nearly the same right beside the incumbent, or is there noise?
+    CLOSE = "step close to the best point"  # is this better, near a point beyond which no model predicts anything?
+    ALL = "step in many variables"  # is this better, with other values of all variables not rejected, or found?
+    CHALLENGE = "step in many variables, told apart"  # the same by a model that must show what it is worth
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTest:
+    """A point to propose and what its value will be compared with; kept until the value is told."""
+
+    kind: TestKind
+    x: Array
+    variables: Indices  # that were moved to make x
+    level: float  # the incumbent's value at the time
+    base: Array | None = None  # the incumbent, where x is a change of it that tells whether variables matter
+    flip: Flip | None = None  # where x is a corner of a box
+
+
+class Evidence(Saved):
+    """Tests so far, and the probability that each of V variables matters."""
+
+    # fmt: off
+    saved = ("prior", "rejected", "hits", "tests", "audits", "reopened", "corners", "bisection", "asleep", "effect",
+             "moved", "probability")
+    # fmt: on
+    prior: float  # p0
+    rejected: Mask
+    hits: list[Indices]  # groups whose change changed the value
+    tests: int = 0
+    audits: int = 0  # changes of all rejected variables
+    reopened: int = 0  # times that an audit began a search
+    corners: Corners | None = None  # where tests are corners of a box
+    bisection: Bisection | None = None  # of what an audit found
+    asleep: Mask  # variables that do not exist at the incumbent, and were not asked about elsewhere
+    effect: Array  # largest change seen when moved alone, objective's units
+    moved: Array  # tests that changed the variable
+    probability: Array  # under the prior of the last test
+
+    def __init__(self, n_variables: int, prior: float | None = None) -> None:
+        self.n_variables = n_variables
+        self.prior = 2.0 * self.least_prior if prior is None else prior
+        self.rejected, self.hits = np.zeros(n_variables, dtype=bool), []
+        self.asleep = np.zeros(n_variables, dtype=bool)
+        self.effect, self.moved = np.zeros(n_variables), np.zeros(n_variables)
+        self.update()
+
+    @property
+    def least_prior(self) -> float:
+        return 0.5 * min(0.3, const.EXPECTED / self.n_variables)
+
+    def add(self, group: Indices, change: float, *, hit: bool) -> None:
+        """The outcome of one test."""
+        if len(group) == 0:  # nothing was changed: an integer or a category rounded back to its old value
+            return
+        self.tests += 1
+        self.moved[group] += 1
+        if hit:
+            self.hits.append(group)
+            if len(group) == 1:
+                self.effect[group] = np.maximum(self.effect[group], abs(change))
+        else:
+            self.rejected[group] = True
+            self.hits = [known[~self.rejected[known]] for known in self.hits]
+            # a hit that has lost all its variables contradicts a later miss (a plateau): what was seen to act, acts
+            self.hits = [known for known in self.hits if len(known)]
+        self.update()
+
+    def conclude(self, group: Mask, box: Corners | Bisection) -> None:
+        """What a test of the group has proved together with all others of its box, in place of what was known."""
+        self.tests += 1
+        self.moved[group] += 1
+        self.rejected = self.rejected | (box.asked & ~box.live)
+        self.hits = [hit for hit in self.hits if len(hit) == 1 and not box.asked[hit[0]]]
+        for cell, effect in box.groups():
+            self.hits.append(cell)
+            if len(cell) == 1:
+                self.effect[cell] = np.maximum(self.effect[cell], effect)
+        self.update()
+
+    def would_test(self, group: Indices) -> bool:
+        """Whether a change of this group, not chosen here, is a fair test: none of it found, and no hit all but sure.
+
+        A sure hit is no news, and equal values in spite of it are chance: changes that cancel.
+        """
+        probability = self.probability[group]
+        return not (probability > const.FOUND).any() and float(np.log1p(-probability).sum()) > np.log(1.0 - const.FOUND)
+
+    def expect(self, active: float) -> None:
+        """Set the prior to a number of active variables."""
+        self.prior = float(np.clip(active / self.n_variables, self.least_prior, 0.5))
+        self.update()
+
+    def learn_prior(self) -> None:
+        """The prior that the posterior suggests (one step of expectation maximisation, with half the first guess)."""
+        active = float(self.probability.sum()) + 0.5 * const.EXPECTED
+        self.prior = float(np.clip(active / (1.5 * self.n_variables), self.least_prior, 0.9))
+
+    def update(self) -> None:
+        """Loopy belief propagation on log odds; the cap keeps it from getting stuck on a wrong variable."""
+        base = np.full(self.n_variables, np.log(self.prior / (1.0 - self.prior)))
+        groups = [group for group in self.hits if len(group) > 1]
+        for group in self.hits:
+            base[group] += const.CERTAIN if len(group) == 1 else 0.0
+        top = np.maximum(base, const.GROUP_CAP)
+        gathered = np.zeros(self.n_variables)
+        messages = [np.zeros(len(group)) for group in groups]
+        for _ in range(const.SWEEPS if groups else 0):
+            for i, group in enumerate(groups):
+                cavity = np.minimum(base[group] + gathered[group] - messages[i], top[group])
+                log_inactive = -np.logaddexp(0.0, cavity)
+                others_inactive = np.exp(log_inactive.sum() - log_inactive)
+                # if all others are inactive, the hit is this variable's; otherwise it says nothing about it
+                message = -np.log(np.maximum(1.0 - others_inactive * -np.expm1(-const.CERTAIN), 1e-14))
+                gathered[group] += message - messages[i]
+                messages[i] = message
+        odds = np.clip(np.minimum(base + gathered, top), -50.0, 50.0)
+        odds[self.rejected] = -50.0
+        self.probability = 1.0 / (1.0 + np.exp(-odds))
+
+    @property
+    def found(self) -> Indices:
+        return np.flatnonzero((self.probability > const.FOUND) & ~self.rejected)
+
+    @property
+    def undecided(self) -> float:
+        """Expected number of active variables not found yet."""
+        return float(self.probability.sum() - self.probability[self.found].sum())
+
+    def next_group(self, busy: Indices, rng: np.random.Generator) -> Indices:
+        """The variables to change next, none of them in a test under way; empty if nothing is left to test."""
+        live = ~self.rejected
+        live[self.found] = False
+        live[busy] = False
+        candidates = np.flatnonzero(live)
+        if len(candidates) == 0:
+            return candidates
+        tie_break = 1e-9 * rng.random(len(candidates))
+        candidates = candidates[np.argsort(-(self.probability[candidates] + tie_break))]
+        log_miss = np.cumsum(np.log1p(-np.minimum(self.probability[candidates], 1.0 - 1e-12)))
+        size = int(np.searchsorted(-log_miss, np.log(2.0))) + 1
+        return candidates[:size]
+
+    @property
+    def tree(self) -> Node:
+        """The groups as a tree: still possible against rejected, then found against undecided, then one by one."""
+        found = self.found[np.argsort(-self.effect[self.found], kind="stable")]
+        tree = self._leaf(found[:0])
+        for i in reversed(range(len(found))):  # the one with the largest effect is split off first
+            tree = self._join(self._leaf(found[i : i + 1]), tree)
+        tree = self._join(tree, self._leaf(np.setdiff1d(np.flatnonzero(~self.rejected), found)))
+        return self._join(tree, self._leaf(np.flatnonzero(self.rejected)))
+
+    def _leaf(self, variables: Indices) -> Node:
+        value = float(self.probability[variables].mean()) if len(variables) else 0.0
+        return Node(variables, value, int(self.moved[variables].max(initial=0.0)))
+
+    def _join(self, one: Node, other: Node) -> Node:
+        if not len(one.variables) or not len(other.variables):
+            return one if len(one.variables) else other
+        parent = self._leaf(np.union1d(one.variables, other.variables))
+        parent.children = (one, other)
+        return parent

@@ -1,0 +1,220 @@
+"""Everything evaluated so far, and the information set with its variable score (Eq. 2).
+
+Notation: D coordinates of the unit cube, V variables (a categorical variable owns several coordinates), n points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mctsvs.methods.mcts_vs.variant import TEXT, Variant
+from mctsvs.utils.state import Saved
+from mctsvs.utils.validation import LARGEST, Array, Indices, State
+
+MORE = ("objective", "constraints", "noise")  # columns that most runs do not have
+ELSEWHERE = -1  # ticket of a point that no engine of this run proposed
+
+
+class History(Saved):
+    """Points and values in the order they were told, in arrays that grow by half when full.
+
+    A point's ticket is the number its engine proposed it under, or `ELSEWHERE`. Failed evaluations are kept apart: they
+    are avoided, never fitted. What most runs do not have (`MORE`) is a column from the first point on that has it, with
+    NaN for those before.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._X = np.empty((0, dimension))
+        self._y = np.empty(0)
+        self._tickets = np.empty(0, dtype=np.intp)
+        self._more: dict[str, Array] = {}
+        self._n = 0
+        self.failures: list[Array] = []
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def X(self) -> Array:
+        """(n, D) points."""
+        return self._X[: self._n]
+
+    @property
+    def y(self) -> Array:
+        """(n,) values, larger is better; with measured constraints, the merits (`mctsvs.methods.constraint_ranking`)."""
+        return self._y[: self._n]
+
+    @property
+    def tickets(self) -> Indices:
+        """(n,) the proposals that the points answer."""
+        return self._tickets[: self._n]
+
+    @property
+    def constrained(self) -> bool:
+        """Whether constraints have been measured."""
+        return "constraints" in self._more
+
+    @property
+    def constraints(self) -> Array:
+        """(n, m) measured constraints, NaN unknown; (0, 0) if there are none."""
+        return self._more["constraints"][: self._n] if "constraints" in self._more else np.empty((0, 0))
+
+    @property
+    def objective(self) -> Array:
+        """(n,) values themselves, larger is better; beside constraints, NaN for one that is missing."""
+        if "objective" not in self._more:
+            return self.y
+        own = self._more["objective"][: self._n]
+        before = np.isnan(own) & np.isnan(self.constraints).all(axis=1)  # told when there were no constraints yet
+        return np.where(before, self.y, own)
+
+    @property
+    def noise(self) -> Array:
+        """(n,) standard deviations of the values' noise as told, NaN unknown; (0,) if none was told."""
+        return self._more["noise"][: self._n] if "noise" in self._more else np.empty(0)
+
+    def add(self, x: Array, y: float, ticket: int = ELSEWHERE, **more: Any) -> None:
+        """A point; `more`: those of `MORE` that it has."""
+        if not np.isfinite(y):
+            self.failures.append(np.array(x))
+            return
+        if self._n == len(self._y):
+            self._grow(max(16, self._n + self._n // 2))
+        self._X[self._n], self._y[self._n], self._tickets[self._n] = x, y, ticket
+        for name, value in more.items():
+            if name not in self._more:
+                self._more[name] = np.full((len(self._y), *np.shape(value)), np.nan)
+            self._more[name][self._n] = value
+        self._n += 1
+
+    def _grow(self, capacity: int) -> None:
+        def larger(column: Array) -> Array:
+            new = np.full((capacity, *column.shape[1:]), np.nan)
+            new[: self._n] = column[: self._n]
+            return new
+
+        X, values, tickets = np.empty((capacity, self._X.shape[1])), np.empty(capacity), np.empty(capacity, np.intp)
+        X[: self._n], values[: self._n], tickets[: self._n] = self.X, self.y, self.tickets
+        self._X, self._y, self._tickets = X, values, tickets
+        self._more = {name: larger(column) for name, column in self._more.items()}
+
+    def best(self, k: int) -> Indices:
+        """Rows of the k best points, best first (lines 2 and 20); the earlier point wins a tie."""
+        y = self.y
+        if k < len(y):  # a partial sort first: k is small and n may be large
+            fence = np.partition(y, len(y) - k)[len(y) - k]
+            rows = np.flatnonzero(y >= fence)
+            return rows[np.argsort(-y[rows], kind="stable")][:k]
+        return np.argsort(-y, kind="stable")
+
+    def without(self, tickets: Sequence[int]) -> History:
+        """The same, but for the points that answer these proposals."""
+        if len(tickets) == 0:
+            return self
+        kept, other = ~np.isin(self.tickets, tickets), History(self._X.shape[1])
+        other._X, other._y, other._tickets = self.X[kept], self.y[kept], self.tickets[kept]
+        other._more = {name: column[: self._n][kept] for name, column in self._more.items()}
+        other._n, other.failures = int(kept.sum()), self.failures
+        return other
+
+    def failures_beside(self, x: Array, coordinates: Indices) -> Array:
+        """(f, D) the failed points that differ from x in these coordinates alone."""
+        failures = np.array(self.failures).reshape(-1, len(x))
+        others = np.delete(failures, coordinates, axis=1) - np.delete(x, coordinates)
+        kept: Array = failures[np.abs(others).max(axis=1, initial=0.0) <= 1e-9]
+        return kept
+
+    def state(self) -> State:
+        """Read-only views: rows are never changed, so a state taken now stays what it is, at no cost."""
+        columns = {"X": self.X.view(), "y": self.y.view(), "tickets": self.tickets.view()}
+        columns |= {name: column[: self._n].view() for name, column in self._more.items()}
+        for column in columns.values():
+            column.flags.writeable = False
+        return {**columns, "failures": list(self.failures)}
+
+    @staticmethod
+    def state_of(observations: Sequence[Any], X: Array) -> State:
+        """The state after these observations, of which X (n, D) are the points that have a value."""
+        told = [o for o in observations if np.isfinite(o.y)]
+        columns = {"X": X, "y": np.array([o.y for o in told])}
+        columns["tickets"] = np.array([o.ticket for o in told], dtype=np.intp)
+        for name in MORE:
+            first = next((value for o in told if (value := getattr(o, name)) is not None), None)
+            if first is not None:
+                nothing = np.full(np.shape(first), np.nan)
+                columns[name] = np.array([nothing if getattr(o, name) is None else getattr(o, name) for o in told])
+        for column in columns.values():
+            column.flags.writeable = False
+        failures = [np.array(o.x) for o in observations if not np.isfinite(o.y)]
+        return {**columns, "failures": failures}
+
+    def restore(self, state: State) -> None:
+        """Arrays nobody can write to are taken as they are: they are full, so the next row makes larger ones."""
+
+        def taken(name: str) -> Any:
+            column = np.asarray(state[name])
+            return column.copy() if column.flags.writeable else column
+
+        self._X, self._y, self._tickets = taken("X"), taken("y"), taken("tickets")
+        self._more = {name: taken(name) for name in MORE if name in state}
+        self._n = len(self._y)
+        self.failures = [np.array(x) for x in state["failures"]]
+
+
+class InformationSet(Saved):
+    """The set of pairs (subset M, points D found by moving M), reduced to what the variable score needs.
+
+        s = sum_(M, D) sum_(x, y in D) y g(M)  /  sum_(M, D) |D| g(M)                                     (Eq. 2)
+
+    g(M) is the 0/1 vector of a subset, the division element by element: a variable's score is the mean value of
+    the points found by moving it. An update costs the size of the subset, whatever the history holds.
+
+    A variant with `best_of_subset` scores with the best value of each distinct subset in place of the sum, still
+    divided by the number of points. That is not invariant to a constant added to the objective.
+    """
+
+    saved = ("total", "count", "best", "n", "mean", "squares")
+    total: Array  # Eq. 2's numerator
+    count: Array  # Eq. 2's denominator
+    best: dict[str, float]  # best value by subset, where the variant asks for it
+    n: int  # running moments of all values, for a scale-free exploration constant
+    mean: float
+    squares: float
+
+    def __init__(self, n_variables: int, variant: Variant = TEXT) -> None:
+        self.variant = variant
+        self.total, self.count, self.best = np.zeros(n_variables), np.zeros(n_variables), {}
+        self.n, self.mean, self.squares = 0, 0.0, 0.0
+
+    def add(self, variables: Indices, y: float) -> None:
+        y = min(max(y, -LARGEST), LARGEST)
+        gain = y
+        if self.variant.best_of_subset:
+            key = hashlib.blake2b(np.sort(variables).tobytes(), digest_size=12).hexdigest()
+            before = self.best.get(key)
+            self.best[key] = y if before is None else max(before, y)
+            gain = self.best[key] - (0.0 if before is None else before)
+        self.total[variables] += gain
+        self.count[variables] += 1.0
+        self.n += 1
+        delta = y - self.mean
+        self.mean += delta / self.n
+        self.squares += delta * (y - self.mean)
+
+    @property
+    def score(self) -> Array:
+        """(V,) variable score; a variable never moved gets the mean of the others, neither good nor bad."""
+        seen = self.count > 0
+        score = np.divide(self.total, self.count, out=np.zeros_like(self.total), where=seen)
+        if not seen.all():
+            score[~seen] = score[seen].mean() if seen.any() else 0.0
+        return score
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of all values so far."""
+        return float(np.sqrt(self.squares / self.n)) if self.n else 0.0

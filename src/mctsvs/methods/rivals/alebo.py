@@ -1,0 +1,245 @@
+"""The polytope of low-dimensional points whose image stays inside the cube, and searching it.
+
+Notation: G (D, d) maps a low-dimensional v to the cube [-1, 1]^D; the polytope is {v : |G v| <= 1 everywhere},
+symmetric about 0. Points are rows.
+
+ALEBO: a linear embedding modelled as one (Letham, Calandra, Rai and Bakshy, NeurIPS 2020).
+
+Notation: B (d, D) projects the cube [-1, 1]^D down; its columns are drawn uniformly from the unit sphere. The
+embedding is x = B^+ y, kept inside the cube by the linear constraints |B^+ y| <= 1 instead of clipping. With the
+QR decomposition B' = Q R every such point is x = Q w, and here v = w times the longest row of Q: the same subspace
+and the same polytope in coordinates that have length one to the nearest face. The Mahalanobis kernel is as general
+in v as in y, since a linear change of coordinates only changes its matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import nnls
+
+from mctsvs.gp.acquisition import log_expected_improvement
+from mctsvs.gp.ensemble import Ensemble, MomentAcquisition
+from mctsvs.gp.likelihood import Likelihood
+from mctsvs.gp.model import Refit, spread_by_rank
+from mctsvs.gp.optimize_acqf import AcquisitionLike, propose_greedily
+from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.standardize import standardise
+from mctsvs.methods.rivals import alebo_kernel
+from mctsvs.methods.rivals.hesbo_rembo import EmbeddingEngine, EmbeddingOptions
+from mctsvs.utils.options import option
+from mctsvs.utils.validation import Array, Indices
+
+TOUCHING = 1e-9  # a face nearer than this is touched
+RADII = np.array([0.5, 0.2, 0.05, 0.01])
+
+
+@dataclass(frozen=True)
+class Polytope:
+    """{v : |G v| <= 1}."""
+
+    G: Array  # (D, d)
+
+    def reach(self, V: Array, directions: Array) -> tuple[Array, Array]:
+        """(m,) smallest and largest t with v + t direction inside, for feasible v."""
+        here, along = V @ self.G.T, directions @ self.G.T
+        # |here + t along| <= 1; the divisor's floor turns a parallel face into one far away
+        size = np.maximum(np.abs(along), 1e-300)
+        toward = here * np.sign(along)
+        ahead = ((1.0 - toward) / size).min(axis=1)
+        behind = ((1.0 + toward) / size).min(axis=1)
+        return -np.maximum(behind, 0.0), np.maximum(ahead, 0.0)
+
+    def inside(self, V: Array) -> Array:
+        """The points themselves, or drawn toward 0 until they are feasible."""
+        return np.asarray(V / np.maximum(1.0, np.abs(V @ self.G.T).max(axis=1))[:, None])
+
+    def walk(self, V: Array, steps: int, rng: np.random.Generator) -> Array:
+        """Hit-and-run from every row of V: after many steps, uniform samples of the polytope."""
+        for _ in range(steps):
+            directions = rng.standard_normal(V.shape)
+            low, high = self.reach(V, directions)
+            V = self.inside(V + (low + (high - low) * rng.random(len(V)))[:, None] * directions)
+        return V
+
+    def around(self, centres: Array, size: int, rng: np.random.Generator) -> Array:
+        """(size, d) normal steps of several radii from the centres, cut off at the faces."""
+        base = centres[rng.integers(0, len(centres), size)]
+        step = rng.standard_normal(base.shape) * rng.choice(RADII, size)[:, None]
+        _, high = self.reach(base, step)
+        return self.inside(base + np.minimum(high, 1.0)[:, None] * step)
+
+    def tangent(self, v: Array, direction: Array) -> Array:
+        """The nearest direction that leaves the polytope nowhere: `direction` projected on the tangent cone."""
+        here = self.G @ v
+        touched = np.abs(here) > 1.0 - TOUCHING
+        if not touched.any():
+            return direction
+        normals = self.G[touched] * np.sign(here[touched])[:, None]
+        if (normals @ direction <= 0.0).all():
+            return direction
+        push, _ = nnls(normals.T, direction)  # Moreau: what is left of the normal cone's share is the tangent part
+        return np.asarray(direction - normals.T @ push)
+
+    def climb(self, surface: AcquisitionLike, start: Array, *, iterations: int = 30) -> tuple[Array, float]:
+        """Ascent inside the polytope by projected BFGS steps, each shortened where it would hit a face.
+
+        Of the 2 D constraints only those touched enter a step; scipy's SLSQP carries all of them through each step.
+        """
+        d = len(start)
+        v, inverse = start, np.zeros((d, d))
+        values, gradients = surface.value_and_gradient(v[None])
+        value, gradient = float(values[0]), gradients[0]
+        for _ in range(iterations):
+            step = self.tangent(v, inverse @ gradient)
+            if float(step @ gradient) <= 1e-12:  # no curvature known yet, or it misleads: along the gradient
+                inverse = np.eye(d) * (0.1 / max(float(np.linalg.norm(gradient)), 1e-12))
+                step = self.tangent(v, inverse @ gradient)
+                if float(step @ gradient) <= 1e-12:
+                    break
+            length = min(1.0, float(self.reach(v[None], step[None])[1][0]))
+            while length > 1e-6:
+                trial = self.inside((v + length * step)[None])
+                values, gradients = surface.value_and_gradient(trial)
+                if values[0] >= value + 1e-4 * length * float(step @ gradient):
+                    break
+                length *= 0.3
+            else:
+                break
+            moved, change = trial[0] - v, gradient - gradients[0]
+            gain = float(values[0]) - value
+            v, value, gradient = trial[0], float(values[0]), gradients[0]
+            inverse = _bfgs(inverse, moved, change)
+            if gain < 1e-4:
+                break
+        return v, value
+
+
+def _bfgs(inverse: Array, moved: Array, change: Array) -> Array:
+    """Inverse Hessian after a step; unchanged where the curvature along it has the wrong sign."""
+    curvature = float(moved @ change)
+    if curvature <= 1e-10 * float(np.linalg.norm(moved) * np.linalg.norm(change)):
+        return inverse
+    left = np.eye(len(moved)) - np.outer(moved, change) / curvature
+    return np.asarray(left @ inverse @ left.T + np.outer(moved, moved) / curvature)
+
+
+WALKERS = 256  # hit-and-run chains that supply starting points
+LARGEST_TABLE = 4_000_000  # entries of (walkers, D); fewer walkers in very many dimensions
+FIT_POINTS = 300
+MODEL_POINTS = 1500  # the best of a longer history; the cost grows with their cube, times the samples
+REFIT = Refit(1.1)
+
+
+@dataclass(frozen=True)
+class ALEBOOptions(EmbeddingOptions):
+    """samples         draws of the kernel's matrix, whose predictions are averaged by their moments
+    starts          points the acquisition function (log EI) is climbed from
+    """
+
+    samples: int = option(10, least=1)
+    starts: int = option(3, least=1)
+
+
+@dataclass(frozen=True)
+class LinearEmbedding:
+    """The subspace spanned by the columns of Q (D, d), in coordinates of length one to the nearest face."""
+
+    Q: Array
+
+    @staticmethod
+    def drawn(D: int, d: int, rng: np.random.Generator) -> LinearEmbedding:
+        columns = rng.standard_normal((D, d))
+        columns /= np.linalg.norm(columns, axis=1)[:, None]
+        return LinearEmbedding(np.linalg.qr(columns)[0])
+
+    @cached_property
+    def unit(self) -> float:
+        """The longest row of Q."""
+        return float(np.sqrt(np.einsum("ij,ij->i", self.Q, self.Q).max()))
+
+    @cached_property
+    def polytope(self) -> Polytope:
+        return Polytope(self.Q / self.unit)
+
+
+class ALEBO(EmbeddingEngine):
+    """Bayesian optimisation in a polytope with sampled Mahalanobis kernels."""
+
+    options_type: ClassVar[type[ALEBOOptions]] = ALEBOOptions
+    saved = ("embedding", "walkers", "most_probable", "thetas", "fitted")
+    options: ALEBOOptions
+    embedding: LinearEmbedding
+    walkers: Array  # uniform points of the polytope
+    most_probable: Array | None  # parameters of the last fit
+    thetas: Array  # samples around them
+    fitted: int
+
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: ALEBOOptions) -> None:
+        D = int(offsets[-1])
+        d = options.size(D)
+        super().__init__(offsets, rng, options, d)
+        self.embedding = LinearEmbedding.drawn(D, d, rng)
+        chains = max(8, min(WALKERS, LARGEST_TABLE // D))
+        self.walkers = self.polytope.walk(np.zeros((chains, d)), 20 + 5 * d, rng)
+        self.begin(self.polytope.walk(np.zeros((options.initial_points, d)), 20 + 5 * d, rng))
+        self.most_probable, self.thetas, self.fitted = None, np.empty((0, 0)), 0
+
+    @property
+    def polytope(self) -> Polytope:
+        return self.embedding.polytope
+
+    def up(self, U: Array) -> Array:
+        return 0.5 + 0.5 * (U @ self.polytope.G.T)
+
+    def down(self, x: Array) -> Array:
+        return np.asarray(self.embedding.unit * (self.embedding.Q.T @ (2.0 * x - 1.0)))
+
+    def search(self, n: int, waiting: Array) -> Array:
+        self.walkers = self.polytope.walk(self.walkers, 5, self.rng)
+        if len(self.low) < 2:
+            return self.polytope.walk(np.zeros((n, self.low.X.shape[1])), 50, self.rng)
+        rows = np.sort(self.low.best(MODEL_POINTS))
+        X, values = self.low.X[rows], standardise(self.low.y[rows])
+        if REFIT.due(len(self.low), self.fitted):
+            self._fit(X, values)
+        kernel, count = alebo_kernel.Mahalanobis(), len(self.thetas)
+        members = tuple(Posterior.of(kernel, theta, X, values) for theta in self.thetas)
+        ensemble = Ensemble(members, np.full(count, 1.0 / count), np.zeros(count))
+        lie, acquisition = float(values.min()), log_expected_improvement(float(values.max()))
+        incumbents = self.polytope.inside(self.low.X[self.low.best(3)])
+
+        def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
+            return self._maximise(MomentAcquisition(ensemble, acquisition), incumbents)
+
+        return propose_greedily(n, ensemble.with_lies(self.avoided(waiting), lie), lie, find)
+
+    def _maximise(self, surface: MomentAcquisition, incumbents: Array) -> Array:
+        around = self.polytope.around(incumbents, len(self.walkers), self.rng)
+        candidates = np.concatenate([self.walkers, around])
+        values = surface(candidates)
+        order = np.argsort(-values, kind="stable")[: self.options.starts]
+        best, best_value = candidates[order[0]], float(values[order[0]])
+        for start in candidates[order]:
+            point, value = self.polytope.climb(surface, start)
+            if value > best_value:
+                best, best_value = point, value
+        return np.asarray(best)
+
+    def _fit(self, X: Array, values: Array) -> None:
+        """Most probable parameters from the last ones, a sphere and a random matrix; then samples around them."""
+        d = X.shape[1]
+        prior = alebo_kernel.prior(d)
+        rows = spread_by_rank(values, FIT_POINTS)
+        likelihood = Likelihood(alebo_kernel.Mahalanobis(), X[rows], values[rows], prior)
+        sphere, drawn = prior.start.copy(), prior.start.copy()
+        p = len(sphere) - 2
+        sphere[:p] = np.eye(d)[np.triu_indices(d)]
+        drawn[:p] = 0.7 * self.rng.standard_normal(p)
+        starts = [sphere, drawn] if self.most_probable is None else [self.most_probable, sphere, drawn]
+        self.most_probable = alebo_kernel.most_probable(likelihood, prior, starts, iterations=40)
+        self.thetas = alebo_kernel.laplace(likelihood, prior, self.most_probable, self.options.samples, self.rng)
+        self.fitted = len(self.low)

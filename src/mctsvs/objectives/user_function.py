@@ -1,0 +1,125 @@
+"""A user's own objective: a function in a Python file or package, or a program (`command`)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from mctsvs.objectives.problem import Family, Problem, Variation
+from mctsvs.objectives.space_file import SpaceFile
+from mctsvs.optimizer import DIRECTIONS
+from mctsvs.space import Variable
+from mctsvs.trial import as_constraints, as_value, split
+from mctsvs.utils import plugins
+from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_choice
+
+
+@dataclass(frozen=True, eq=False)
+class UserProblem(Problem):
+    """An objective over the variables of a user's space; a failed evaluation raises `EvaluationFailed`."""
+
+    file: SpaceFile | None = None
+
+    @property
+    def space(self) -> Mapping[str, Variable]:
+        assert self.file is not None
+        return self.file.variables
+
+
+def user_problem(name: str, objective: Any, file: SpaceFile, direction: str | None) -> UserProblem:
+    """The problem of `objective`, which is called with the vector of natural units."""
+    direction = check_choice("direction", direction or file.direction or "minimize", DIRECTIONS)
+    return UserProblem(
+        name=name,
+        description="an objective of your own",
+        bounds=file.bounds,
+        function=objective,
+        direction=cast(Literal["minimize", "maximize"], direction),
+        where=file.constraints,
+        file=file,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PythonFunction:
+    """The function of that name in a file or module, imported when first used in a process.
+
+    It is called with what `SpaceFile.argument` says, and may return measured constraints beside the value. An
+    exception, or a value that is no finite number without constraints beside it, is a failed evaluation.
+    """
+
+    spec: str  # path/to/file.py:function, from any folder, or package.module:function
+    file: SpaceFile
+
+    def __call__(self, x: Array) -> Any:
+        function = _function(self.spec)
+        try:
+            given = function(self.file.argument(x))
+        except (Exception, SystemExit) as error:
+            raise EvaluationFailed(plugins.said(error)) from error
+        value, constraints = split(given)
+        try:
+            value = as_value(value)
+            constraints = as_constraints(constraints)
+        except InputError:
+            value, constraints = np.nan, None
+        if constraints is not None:
+            return None if np.isnan(value) else value, constraints
+        if np.isnan(value):
+            name = self.spec.rpartition(":")[2]
+            raise EvaluationFailed(f"{name} returned {given!r:.60}, which is no finite number")
+        return value
+
+
+def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile | None = None) -> PythonFunction:
+    """The function, imported once to see that it is there.
+
+    What the space file does not say, its variables or its direction, an attribute `space` or `direction` does, the
+    function's own or one beside it in the file. Where nobody says the variables, they are those of `otherwise`.
+    """
+    function = _function(plugins.absolute(spec))
+    where = spec.rpartition(":")[0]
+    beside = plugins.module(where)
+    space, direction = (getattr(function, name, getattr(beside, name, None)) for name in ("space", "direction"))
+    if file is None and space is None and otherwise is None:
+        raise InputError(
+            f"the variables of {spec!r} are unknown: give a space file (--space FILE), or write "
+            f"space = [(low, high), ...] beside it"
+        )
+    file = file or (otherwise if otherwise is not None and space is None else SpaceFile.of(space))
+    if file.direction is None and isinstance(direction, str):
+        file = replace(file, direction=direction)
+    return PythonFunction(plugins.absolute(spec), file)
+
+
+@functools.cache
+def _function(spec: str) -> Callable[[Any], Any]:
+    function = plugins.load(spec)
+    if not callable(function):
+        where, _, name = spec.rpartition(":")
+        raise InputError(f"{name!r} in {where!r} is no function but {function!r:.60}")
+    return cast(Callable[[Any], Any], function)
+
+
+def function_problem(name: str, function: PythonFunction, variation: Variation, direction: str | None) -> UserProblem:
+    """The problem of a function; nothing is known of it, so noise is all that can be added."""
+    noise = variation.only_noise(name)
+    return replace(user_problem(name, function, function.file, direction), noise=variation.noise, generator=noise)
+
+
+def function_family(name: str, spec: str) -> Family:
+    """A function that knows its variables, as a family of one problem."""
+    function = find_function(spec)
+
+    def build(match: re.Match[str], variation: Variation) -> Problem:
+        return function_problem(name, function, variation, None)
+
+    about = (inspect.getdoc(_function(spec)) or "a function").partition("\n")[0]
+    pattern = re.compile(re.escape(name), re.IGNORECASE)
+    return Family(name, pattern, name, about, build, dimension=str(len(function.file.variables)))

@@ -1,0 +1,336 @@
+"""Evaluations in and out: CSV and Parquet files, pandas, Optuna.
+
+A table has one row per evaluation, a column for each searched variable in the user's units, empty where the variable
+does not exist, and a column `value`, empty where the evaluation failed. `export` adds number, source, iteration and
+message before them. A variable with the name of one of these has a column called `params_NAME`, as in Optuna's tables.
+Where trials have them, further columns are `constraint_NAME`, `noise` and `attr_NAME`, the latter as JSON (`trial_...`
+if a variable has that name).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import difflib
+import functools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mctsvs.space import Integer, Ordinal, Space, Variable
+from mctsvs.trial import Trial, TrialDetails, as_value
+from mctsvs.utils.validation import Array, InputError
+
+if TYPE_CHECKING:
+    import pandas
+
+Row = tuple[Array, float, str, TrialDetails]
+"""A point of the unit cube, its value (NaN: it failed), a message, and what else was told."""
+
+OWN = ("number", "value", "source", "iteration", "message")
+NEAR = 0.85  # a name as like "value" as that is meant so: `valu` and `values`, not `volume`
+
+
+def columns(space: Space) -> list[str]:
+    """The column of each variable."""
+    return [f"params_{name}" if name in OWN else name for name in space.names]
+
+
+def extra_columns(trials: Iterable[Trial], space: Space) -> dict[str, Callable[[Trial], Any]]:
+    """The columns of what is told beside values, and what is in them; none where nothing is."""
+
+    def constraint(name: str, t: Trial) -> float | None:
+        value = (t.constraints or {}).get(name, math.nan)
+        return None if math.isnan(value) else value
+
+    def attribute(name: str, t: Trial) -> str | None:
+        return json.dumps(t.attrs[name]) if name in t.attrs else None
+
+    found: dict[str, Callable[[Trial], Any]] = {}
+    for t in trials:
+        for name in t.constraints or ():
+            found.setdefault(f"constraint_{name}", functools.partial(constraint, name))
+        if t.noise is not None:
+            found.setdefault("noise", lambda t: t.noise)
+        for name in t.attrs:
+            found.setdefault(f"attr_{name}", functools.partial(attribute, name))
+    taken = {*OWN, *columns(space)}
+    return {f"trial_{name}" if name in taken else name: cell for name, cell in found.items()}
+
+
+def records(trials: Iterable[Trial], extra: Mapping[str, Callable[[Trial], Any]]) -> Iterator[list[Any]]:
+    """One row per trial, as in the table."""
+    for t in trials:
+        params = t.params
+        value = t.value if t.has_value else None
+        more = [cell(t) for cell in extra.values()]
+        yield [t.number, value, t.source, t.iteration, t.message, *map(params.get, t.space.names), *more]
+
+
+def dataframe(trials: Sequence[Trial], space: Space, *, times: bool = False) -> pandas.DataFrame:
+    """With `times`, also when trials were asked for and told, what they took, by whom and for what."""
+    try:
+        import pandas
+    except ImportError:
+        raise InputError("a table needs pandas, not installed here: pip install 'mctsvs[pandas]'") from None
+    extra = extra_columns(trials, space)
+    rows = list(zip(*records(trials, extra), strict=True)) or [()] * (len(OWN) + len(space))
+    kinds = [int, float, str, int, str, *map(_column_type, space.variables)]
+    kinds += [object if name.removeprefix("trial_").startswith("attr_") else float for name in extra]
+    names = [*OWN, *columns(space), *extra]
+    table = {name: pandas.Series(row, dtype=kind) for name, row, kind in zip(names, rows, kinds, strict=True)}
+    for name, column in (_times(trials) if times else {}).items():
+        kind = object if name in ("phase", "worker") else float
+        series = pandas.Series(column, dtype=kind)
+        stamps = name in ("asked", "told")
+        free = f"trial_{name}" if name in table else name
+        table[free] = pandas.to_datetime(series, unit="s", utc=True) if stamps else series
+    return pandas.DataFrame(table)
+
+
+def _times(trials: Sequence[Trial]) -> dict[str, list[Any]]:
+    """Columns of what is known about time."""
+    return {
+        "phase": [t.purpose for t in trials],
+        "asked": [t.times.asked for t in trials],
+        "told": [t.times.told for t in trials],
+        "seconds": [t.times.seconds for t in trials],
+        "thinking": [t.times.thinking for t in trials],
+        "worker": [t.times.worker for t in trials],
+    }
+
+
+def _column_type(variable: Variable) -> Any:
+    whole = "Int64" if variable.when else int  # numpy's whole numbers have no empty cells
+    return object if variable.labels is not None else whole if isinstance(variable, Integer) else float
+
+
+def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
+    kind = _kind(path)
+    try:
+        if kind == "parquet":
+            _write_parquet(path, trials, space)
+            return
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            extra = extra_columns(trials, space)
+            writer.writerow([*OWN, *columns(space), *extra])
+            writer.writerows(records(trials, extra))
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+
+
+def _write_parquet(path: Path, trials: Sequence[Trial], space: Space) -> None:
+    table = dataframe(trials, space)
+    for column, variable in zip(columns(space), space.variables, strict=True):
+        if len({type(label) for label in variable.labels or ()}) > 1:  # a Parquet column has one type
+            table[column] = table[column].map(str, na_action="ignore" if variable.when else None)
+    try:
+        table.to_parquet(path)
+    except ImportError:
+        raise InputError("Parquet files need pyarrow, not installed here: pip install 'mctsvs[pandas]'") from None
+
+
+def rows(source: Any, space: Space, direction: str) -> list[Row]:
+    """The evaluations in a file, a DataFrame, or a study of ours or of Optuna's."""
+    if isinstance(source, str | Path):
+        return _from_table(_read(Path(source)), space, f"the file {str(source)!r}")
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):
+        return _from_table(source.to_dict("records"), space, "the table")
+    if hasattr(source, "get_trials") and hasattr(source, "directions"):
+        return _from_optuna(source, space, direction)
+    if hasattr(source, "trials") and hasattr(source, "direction"):
+        _check_direction(source.direction, direction)
+        told = [t for t in source.trials if t.value is not None]
+        return [(space.encode_params(_renamed(t, space)), t.value, t.message, t.details) for t in told]
+    raise InputError(f"cannot import {source!r:.60}: give a CSV or Parquet file, a DataFrame, or a study")
+
+
+def _renamed(trial: Trial, space: Space) -> dict[str, Any]:
+    """A trial's point by the names of this space; those of a space without names fit by position."""
+    if trial.space.named or space.named or len(trial.space) != len(space):
+        return trial.params
+    return dict(zip(space.names, trial.params.values(), strict=True))
+
+
+def _check_direction(theirs: str, ours: str) -> None:
+    if theirs != ours:
+        raise InputError(f"cannot import a study that is to {theirs} into one to {ours}: change the sign of its values")
+
+
+def _kind(path: Path) -> str:
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in ("csv", "parquet"):
+        raise InputError(f"cannot tell the kind of {str(path)!r} from its name: let it end in .csv or .parquet")
+    return kind
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    kind = _kind(path)
+    try:
+        if kind == "csv":
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                return list(csv.DictReader(file))
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise InputError("Parquet files need pyarrow, not installed here: pip install 'mctsvs[pandas]'") from None
+        table: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+        return table
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"cannot read {str(path)!r} as {kind}: {error}") from None
+
+
+def first_points(path: Path, space: Space) -> list[dict[str, Any]] | None:
+    """The points in a file without values, by the names of the variables; None if it has a column of values."""
+    table, name = _read(path), f"the file {str(path)!r}"
+    if not table:
+        raise InputError(f"{name} has no points: it needs a line of names, and a row for each point")
+    if "value" in table[0]:
+        return None
+    names = columns(space)
+    _check_columns(table, names, name, "a column for each variable")
+    for column in table[0]:
+        if column not in (*OWN, *names) and difflib.get_close_matches(str(column).lower(), ["value"], cutoff=NEAR):
+            raise InputError(f"{name} has a column {column!r}: call it 'value' if these are values, or leave it out")
+    return [_point(row, space) for row in table]
+
+
+def _check_columns(table: Sequence[Mapping[Any, Any]], wanted: Sequence[str], name: str, needed: str) -> None:
+    for column in wanted if table else ():
+        if column not in table[0]:
+            raise InputError(f"{name} has no column {column!r}: it needs {needed}")
+
+
+def _from_table(table: Sequence[Mapping[Any, Any]], space: Space, name: str) -> list[Row]:
+    if not table:
+        return []
+    names = columns(space)
+    _check_columns(table, ["value", *names], name, "value and a column for each variable")
+    found = []
+    extra = _extra_names(table[0], {*OWN, *names})
+    for i, row in enumerate(table, 1):
+        try:
+            unit, message = space.encode_params(_point(row, space)), str(row.get("message") or "")
+            found.append((unit, _table_value(row["value"]), message, _details(row, extra)))
+        except InputError as error:
+            raise InputError(f"row {i} of {name}: {error}") from None
+    return found
+
+
+def _point(row: Mapping[Any, Any], space: Space) -> dict[str, Any]:
+    """The values of a row by the names of the variables that exist there."""
+    return {
+        variable: _parsed(row[column], space, v)
+        for v, (variable, column) in enumerate(zip(space.names, columns(space), strict=True))
+        if not (space.conditional and _is_empty(row[column]) and space.variables[v].when)
+    }
+
+
+def _extra_names(columns: Iterable[Any], taken: set[str]) -> dict[str, str]:
+    """Columns of what was told beside values -> their names without the prefix for those that are taken."""
+    plain = {c: c.removeprefix("trial_") for c in columns if isinstance(c, str) and c not in taken}
+    kinds = ("constraint_", "attr_")
+    return {column: name for column, name in plain.items() if name == "noise" or name.startswith(kinds)}
+
+
+def _details(row: Mapping[Any, Any], extra: Mapping[str, str]) -> TrialDetails:
+    constraints, attrs, noise = {}, {}, None
+    for column, name in extra.items():
+        cell = row[column]
+        if name.startswith("constraint_"):
+            constraints[name.removeprefix("constraint_")] = _number(cell)
+        elif name == "noise":
+            noise = _number(cell)
+        elif isinstance(cell, str) and cell:
+            attrs[name.removeprefix("attr_")] = _from_json(cell)
+    known = any(c is not None for c in constraints.values())
+    return TrialDetails.of(constraints if known else None, noise, attrs)
+
+
+def _from_json(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def _number(cell: Any) -> Any:
+    """A cell with the text of a number as that number, None for an empty one; its reader says what is wrong."""
+    if _is_empty(cell):
+        return None
+    if isinstance(cell, str):
+        with contextlib.suppress(ValueError):
+            return float(cell) if cell.strip() else None
+    return cell
+
+
+def _table_value(cell: Any) -> float:
+    return as_value(_number(cell)) + 0.0
+
+
+def _parsed(value: Any, space: Space, v: int) -> Any:
+    """A cell as a value of variable v: in a file choices and numbers are text, and whole numbers may be floats."""
+    variable = space.variables[v]
+    labels = variable.labels
+    if labels is not None:
+        if isinstance(value, list):
+            value = tuple(value)
+        if None in labels and _is_empty(value):
+            return None
+        fits = [c for c in labels if type(c) is type(value) and c == value]
+        fits = fits or [c for c in labels if str(c) == str(value)]
+        if fits or not isinstance(variable, Ordinal):
+            return (fits or [value])[0]
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value  # the space says what is wrong
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _optuna_details(trial: Any) -> TrialDetails:
+    given = trial.system_attrs.get("constraints")
+    return TrialDetails.of(None if given is None else {f"constraint{i}": c for i, c in enumerate(given)})
+
+
+def _is_whole(space: Space, params: Mapping[str, Any]) -> bool:
+    """Whether only variables are missing that do not exist with these values."""
+    with contextlib.suppress(InputError):
+        space.vector({name: params[name] for name in space.names if name in params})
+        return True
+    return False
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or str(value) in ("", "nan", "<NA>")
+
+
+def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
+    if len(study.directions) != 1:
+        raise InputError(f"cannot import an Optuna study of {len(study.directions)} objectives: it must have one")
+    _check_direction(study.direction.name.lower(), direction)
+    found: list[Row] = []
+    absent: set[str] = set()
+    for trial in study.get_trials(deepcopy=False):
+        finished = trial.state.name in ("COMPLETE", "FAIL")
+        missing = set(space.names) - set(trial.params)
+        if finished and (not missing or _is_whole(space, trial.params)):
+            value = trial.value if trial.state.name == "COMPLETE" else math.nan
+            point = {name: trial.params[name] for name in space.names if name in trial.params}
+            message = "" if trial.state.name == "COMPLETE" else f"failed in Optuna trial {trial.number}"
+            found.append((space.encode_params(point), as_value(value), message, _optuna_details(trial)))
+        elif finished:
+            absent |= missing if trial.params else set()
+    if absent and not found:
+        raise InputError(f"no trial of the Optuna study has the parameter {min(absent)!r} and all others of the space")
+    return found

@@ -1,0 +1,267 @@
+"""What is known of a run at a moment: the numbers that every view draws.
+
+A share of a run's time that may be spent on showing it.
+
+Follows a run: keeps its account, writes the log, and lets a view draw when that is cheap enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import ClassVar, Protocol
+
+from mctsvs.optimizer import Optimizer
+from mctsvs.trial import Trial
+
+
+@dataclass
+class RunStats:
+    """How far a run has come.
+
+    `steps` are the evaluations at which the best value changed, counted from 1, with the value from then on.
+    """
+
+    label: str
+    direction: str
+    budget: int
+    evaluated: int = 0
+    failed: int = 0
+    steps: list[tuple[int, float]] = field(default_factory=list)
+    feasible: bool = True  # whether the best point satisfies the measured constraints
+    phase: str = ""  # in the method's words
+    importance: dict[str, float] = field(default_factory=dict)  # most important first
+    seconds: float = 0.0  # since this process took up the run
+    thinking: float = 0.0  # of them, in the method
+    made: int = 0  # evaluations in these seconds
+
+    @property
+    def best(self) -> float:
+        """NaN while nothing has succeeded."""
+        return self.steps[-1][1] if self.steps else math.nan
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None before the first evaluation."""
+        return self.seconds / self.made * (self.budget - self.evaluated) if self.made else None
+
+    @property
+    def share_thinking(self) -> float:
+        return min(1.0, self.thinking / self.seconds) if self.seconds > 0.0 else 0.0
+
+    def curve(self, columns: int) -> list[float]:
+        """The best value after equal parts of the evaluations so far, NaN before the first success."""
+        values, at = [], 0
+        for column in range(1, columns + 1):
+            upto = column * self.evaluated / columns
+            while at < len(self.steps) and self.steps[at][0] <= upto:
+                at += 1
+            values.append(self.steps[at - 1][1] if at else math.nan)
+        return values
+
+    def line(self) -> str:
+        """All that matters in one line."""
+        parts = [f"{self.evaluated}/{self.budget}"]
+        parts += [f"{self.failed} failed"] * bool(self.failed)
+        parts += ["no value yet" if math.isnan(self.best) else f"best {self.best:.6g}"]
+        parts += ["not feasible"] * (not self.feasible)
+        parts += [self.phase] * bool(self.phase)
+        if self.evaluated < self.budget and self.seconds_left is not None:
+            parts.append(f"{clock(self.seconds_left)} left")
+        return ", ".join(parts)
+
+
+def clock(seconds: float | None) -> str:
+    """Seconds as people read them."""
+    if seconds is None:
+        return "?"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+SHARE = 0.005
+
+
+class TimeShare:
+    """Lets work be done only as long as all of it together stays below a share of the time since the beginning.
+
+    >>> if allowance.permits(0.01):
+    ...     with allowance.spending():
+    ...         draw()
+    """
+
+    def __init__(self, share: float = SHARE, now: Callable[[], float] = time.perf_counter) -> None:
+        self.share, self.now = share, now
+        self.began, self.spent, self.last = now(), 0.0, 0.0
+
+    @property
+    def elapsed(self) -> float:
+        return self.now() - self.began
+
+    def permits(self, seconds: float) -> bool:
+        """Whether work expected to take so long may be done now."""
+        return self.spent + seconds <= self.share * self.elapsed
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        started = self.now()
+        try:
+            yield
+        finally:
+            self.last = self.now() - started
+            self.spent += self.last
+
+
+LOG = logging.getLogger("mctsvs")
+LOG.addHandler(logging.NullHandler())  # silent unless the user's program sets logging up
+
+SHOWN = 8  # variables with a bar
+MODEL = 7e-5  # seconds, times the square of the points: what importance takes at most where a model has to be fitted
+MOST_POINTS = 300  # of that model
+
+
+class ProgressView(Protocol):
+    """Somewhere a run is shown."""
+
+    wants_importance: ClassVar[bool]
+
+    def begin(self, account: RunStats) -> None: ...
+
+    def told(self, account: RunStats, due: bool) -> None:
+        """After each evaluation; `due`: there is time to draw."""
+        ...
+
+    def end(self, account: RunStats) -> None: ...
+
+
+class ProgressReporter:
+    """Of one run, from `begin` to `end`.
+
+    >>> with Follower(view, "f") as follower:
+    ...     follower.begin(optimizer, budget)
+    ...     follower.told(trial)                 # after each evaluation
+    """
+
+    def __init__(self, view: ProgressView | None = None, label: str = "") -> None:
+        self.view, self.label = view, label
+        self.optimizer: Optimizer | None = None
+        self.account = RunStats(label, "", 0)
+        self.allowance = TimeShare()
+        self._best: Trial | None = None
+        self._drawing = 0.002  # seconds that the last drawing took
+        self._modelled = 0.0, 0  # seconds that importance took, and points then
+
+    def begin(self, optimizer: Optimizer, budget: int, evaluated: int = 0) -> None:
+        """The run of this optimizer, of which so many evaluations have been made."""
+        opt = self.optimizer = optimizer
+        label = self.label or f"{opt.method}, {len(opt.space)} variables"
+        self.account = RunStats(label, opt.direction, budget, evaluated, phase=opt.describe())
+        self.account.failed = sum(t.failed for t in opt.trials)
+        self.allowance = TimeShare()
+        self._best = opt.best if opt.has_best else None
+        if opt.has_best:
+            self.account.steps = _steps(opt.trials, opt.direction)
+        LOG.info(
+            "begin: %s %d variables with %s, seed %s, %d of %d evaluations made",
+            opt.direction, len(opt.space), opt.method, opt.seed, evaluated, budget,
+        )  # fmt: skip
+        if self.view is not None:
+            self.view.begin(self.account)
+
+    def told(self, trial: Trial) -> None:
+        """An evaluation has been made, and its value told."""
+        account, opt = self.account, self.optimizer
+        assert opt is not None
+        account.evaluated += 1
+        account.made += 1
+        account.failed += trial.failed
+        account.seconds, account.thinking = self.allowance.elapsed, account.thinking + trial.times.thinking
+        self._log_trial(trial, opt)
+        if self.view is None and not LOG.isEnabledFor(logging.INFO):
+            return
+        phase = opt.describe()
+        if phase.partition(":")[0] != account.phase.partition(":")[0]:
+            LOG.info("evaluation %d: %s", account.evaluated, phase)
+        account.phase = phase
+        if self.view is not None:
+            self._show(self.view, opt)
+
+    def _show(self, view: ProgressView, opt: Optimizer) -> None:
+        due = self.allowance.permits(self._drawing)
+        if due and view.wants_importance:
+            self._weigh(opt)
+        with self.allowance.spending():
+            view.told(self.account, due)
+        if due:
+            self._drawing = self.allowance.last
+
+    def _log_trial(self, trial: Trial, opt: Optimizer) -> None:
+        account = self.account
+        if LOG.isEnabledFor(logging.DEBUG):
+            moved = len(trial.variables)
+            LOG.debug("trial %d: value %s, %d variables moved, %s", trial.number, trial.value, moved, trial.source)
+        if trial.failed:
+            LOG.warning("evaluation %d failed: %s", account.evaluated, trial.message or "no finite value")
+        if opt.has_best and opt.best is not self._best:
+            self._best = opt.best
+            account.feasible = self._best.feasible
+            if self._best.has_value:
+                value = float(self._best.value or 0.0)
+                LOG.info("evaluation %d: best value %.6g", account.evaluated, value)
+                account.steps.append((account.evaluated, value))
+
+    def _weigh(self, opt: Optimizer) -> None:
+        """Importance: at once where the method keeps it, else when a model of all variables is cheap enough."""
+        with self.allowance.spending():
+            known = opt.known_importance()
+        if known is None:
+            n = min(len(opt.trials), MOST_POINTS)
+            seconds, points = self._modelled
+            expected = 1.5 * seconds * (n / points) ** 2 if points else MODEL * n**2
+            if not self.allowance.permits(expected):
+                return
+            with self.allowance.spending():
+                known = opt.importance()
+            self._modelled = (self.allowance.last, n) if any(known.values()) else (0.0, 0)
+        self.account.importance = {name: known[name] for name in list(known)[:SHOWN]}
+
+    def end(self) -> None:
+        account = self.account
+        if self.optimizer is None:
+            return
+        LOG.info(
+            "end: %d of %d evaluations, %d failed, best value %.6g, %s, %.0f %% of it thinking",
+            account.evaluated, account.budget, account.failed, account.best, clock(account.seconds),
+            100 * account.share_thinking,
+        )  # fmt: skip
+        if self.view is not None:
+            self.view.end(account)
+        self.optimizer = None
+
+    def __enter__(self) -> ProgressReporter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+
+def _steps(trials: list[Trial], direction: str) -> list[tuple[int, float]]:
+    """Where the best value changed in trials that were there before."""
+    sign, steps = 1.0 if direction == "maximize" else -1.0, list[tuple[int, float]]()
+    for number, trial in enumerate(trials, 1):
+        if trial.value is None or not trial.has_value:
+            continue
+        if not steps or sign * trial.value > sign * steps[-1][1]:
+            steps.append((number, trial.value))
+    return steps

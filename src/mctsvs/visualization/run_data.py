@@ -1,0 +1,146 @@
+"""What pictures need of a run, read in one way from whatever holds it: a Result, a Study, an Optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mctsvs.space import Space
+from mctsvs.utils.validation import Array, Indices, InputError
+
+if TYPE_CHECKING:
+    from mctsvs.methods.mcts_vs.tree import Node
+    from mctsvs.trial import Recommendation, Trial
+
+MATTERS = 0.5  # a larger score: the variable probably matters
+TESTS = ("probing a group", "testing a group", "auditing the rejected")  # purposes that tell whether variables matter
+
+
+@dataclass
+class RunData:
+    """A run as it is now; what takes thinking is computed when it is first asked for."""
+
+    label: str
+    space: Space
+    direction: str
+    trials: Sequence[Trial]
+    about: Mapping[str, Any] = field(default_factory=dict)  # method, seed, options, budget, ... as far as known
+    scores: Callable[[], Mapping[str, float]] = dict
+    groups: Callable[[], Node | None] = lambda: None
+    advice: Callable[[], Recommendation | None] = lambda: None
+
+    @classmethod
+    def of(cls, source: Any, label: str = "") -> RunData:
+        """The run in a Result, a Study, an Optimizer, or what looks like one."""
+        if isinstance(source, RunData):
+            return source
+        trials, importance = getattr(source, "trials", None), getattr(source, "importance", None)
+        if trials is None or importance is None:
+            raise InputError(f"there is nothing to see in {source!r:.60}: give a Result, a Study or an Optimizer")
+        space = getattr(source, "space", None) or (trials[0].space if trials else None)
+        if space is None:
+            raise InputError("there is nothing to see yet: no point has been evaluated")
+        names = ("method", "seed", "options", "budget", "path", "notes")
+        about = {name: value for name in names if (value := getattr(source, name, None)) is not None}
+        about |= getattr(source, "about", {})
+        scores = importance if callable(importance) else lambda: importance
+        label = label or (Path(about["path"]).stem if "path" in about else str(about.get("method", "run")))
+        direction = str(getattr(source, "direction", about.get("direction", "minimize")))
+        run = cls(label, space, direction, trials, about, scores, lambda: getattr(source, "tree", None))
+        run.advice = lambda: advice_of(source)
+        return run
+
+    @cached_property
+    def importance(self) -> Mapping[str, float]:
+        """Name -> score, the largest first; empty while no evaluation has succeeded."""
+        return self.scores() if len(self.succeeded) else {}
+
+    @cached_property
+    def tree(self) -> Node | None:
+        return self.groups()
+
+    @cached_property
+    def told(self) -> list[Trial]:
+        """Trials that have been evaluated, in their order."""
+        return [trial for trial in self.trials if trial.value is not None]
+
+    @cached_property
+    def values(self) -> Array:
+        """(n,) of those told; NaN: it failed."""
+        return np.array([trial.value for trial in self.told], dtype=np.float64)
+
+    @cached_property
+    def feasible(self) -> npt.NDArray[np.bool_]:
+        """(n,) which of those told succeeded and keep all constraints."""
+        kept = [getattr(trial, "feasible", True) is not False for trial in self.told]
+        return np.array(kept, dtype=bool) & np.isfinite(self.values)
+
+    @cached_property
+    def succeeded(self) -> Indices:
+        """Rows of those told that have a value."""
+        return np.flatnonzero(np.isfinite(self.values))
+
+    @cached_property
+    def units(self) -> Array:
+        """(n, D) points of those told, in the unit cube."""
+        points = np.empty((len(self.told), self.space.n_coordinates))
+        for row, trial in zip(points, self.told, strict=True):
+            row[:] = trial.unit
+        return points
+
+    @property
+    def sign(self) -> float:
+        """What a value is multiplied with so that larger is better."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    @cached_property
+    def best(self) -> int | None:
+        """Row, among those told, of the best point that keeps all constraints, or of the best at all."""
+        rows = np.flatnonzero(self.feasible)
+        rows = rows if len(rows) else self.succeeded
+        return int(rows[np.argmax(self.sign * self.values[rows])]) if len(rows) else None
+
+    @cached_property
+    def ranking(self) -> list[str]:
+        """Names, the most important first."""
+        return list(self.importance) or list(self.space.names)
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        return {name: v for v, name in enumerate(self.space.names)}
+
+    def matter(self, least: int, most: int) -> list[str]:
+        """Names of the variables that probably matter, so many at least and at most."""
+        found = sum(score > MATTERS for score in self.importance.values())
+        return self.ranking[: max(least, min(found, most))]
+
+
+def advice_of(source: Any) -> Recommendation | None:
+    """The point to take where values are known to be noisy, and the best of them is a lucky one."""
+    optimizer = getattr(source, "optimizer", source)
+    recommend = getattr(optimizer, "recommend", None)
+    return recommend() if callable(recommend) and getattr(optimizer, "noisy", None) is True else None
+
+
+def runs_of(source: Any) -> list[RunData]:
+    """The runs in one source, in a list of them, or in a dict of label -> source; no two of one label."""
+    if isinstance(source, Mapping):
+        runs = [RunData.of(item, str(label)) for label, item in source.items()]
+    elif isinstance(source, Iterable) and not hasattr(source, "trials"):
+        runs = [RunData.of(item) for item in source]
+    else:
+        runs = [RunData.of(source)]
+    if not runs:
+        raise InputError("there is nothing to see: the list is empty")
+    seen: dict[str, int] = {}
+    for run in runs:
+        seen[run.label] = seen.get(run.label, 0) + 1
+        if seen[run.label] > 1:
+            run.label = f"{run.label} ({seen[run.label]})"
+    return runs

@@ -1,0 +1,34 @@
+"""Where tests find measured data: in $MCTSVS_DATA, else beside the repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mctsvs.bench.problems import data
+
+BESIDE = Path(__file__).parents[4] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def data_directory() -> Iterator[None]:
+    """Look beside the repository where the environment names no directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get(data.ENVIRONMENT) and BESIDE.is_dir():
+            patch.setenv(data.ENVIRONMENT, str(BESIDE))
+        yield
+
+
+@pytest.fixture(scope="session")
+def need(data_directory: None) -> Callable[[str], Path]:
+    """The folder of a data set; the test is skipped where there is none, and only there."""
+
+    def folder(dataset: str) -> Path:
+        if not any((place / dataset).is_dir() for place in data.directories()):
+            pytest.skip(f"the data set {dataset} is not here")
+        return data.folder(dataset)
+
+    return folder

@@ -1,0 +1,121 @@
+"""A function of the user's own, in a file of his own."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mctsvs import InputError
+from mctsvs.bench.record import run
+from mctsvs.objectives.space_file import parse_space
+from mctsvs.objectives.user_function import UserProblem, find_function, user_problem
+from mctsvs.utils.validation import EvaluationFailed
+
+AB = parse_space({"a": [0, 1], "b": {"type": "integer", "low": 1, "high": 9}})
+CODE = """
+import sys
+import helper
+
+LIMIT = 3
+
+def half(p):
+    return p["a"] / helper.two()
+
+def raises(p):
+    raise RuntimeError("first line\\nsecond line")
+
+def leaves(p):
+    sys.exit("enough")
+
+def word(p):
+    return "three"
+
+def nothing(p):
+    pass
+
+def sometimes(p):
+    if p["b"] < 5:
+        raise ValueError(f"b is {p['b']}")
+    return p["a"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "mine.py").write_text(CODE)
+    (tmp_path / "helper.py").write_text("def two():\n    return 2\n")
+    before = list(sys.path)
+    yield tmp_path
+    sys.path[:] = before
+    sys.modules.pop("helper", None)
+
+
+def problem(folder: Path, name: str) -> UserProblem:
+    return user_problem(name, find_function(f"{folder / 'mine.py'}:{name}", AB), AB, None)
+
+
+def test_a_function_is_called_with_the_values_by_name(folder: Path) -> None:
+    half = problem(folder, "half")
+    assert half(np.array([0.5, 3])) == 0.25
+    assert pickle.loads(pickle.dumps(half))(np.array([0.5, 3])) == 0.25
+    assert half.direction == "minimize"
+    assert user_problem("m", half.function, AB, "maximize").direction == "maximize"
+    up = parse_space({"direction": "maximize", "a": [0, 1]})
+    assert user_problem("m", half.function, up, None).direction == "maximize"
+    assert user_problem("m", half.function, up, "minimize").direction == "minimize"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("raises", "RuntimeError: first line"),
+        ("leaves", "SystemExit: enough"),
+        ("word", "word returned 'three', which is no finite number"),
+        ("nothing", "nothing returned None, which is no finite number"),
+    ],
+)
+def test_failed_evaluations_say_why(folder: Path, name: str, message: str) -> None:
+    with pytest.raises(EvaluationFailed) as failure:
+        problem(folder, name)(np.array([0.5, 3]))
+    assert str(failure.value) == message
+
+
+def test_a_run_goes_on_after_failures_and_records_them(folder: Path) -> None:
+    record = run(problem(folder, "sometimes"), "random", budget=30, seed=0)
+    assert 0 < len(record.failures) < 30
+    assert all(failure["message"].startswith("ValueError: b is ") for failure in record.failures)
+    assert [failure["evaluation"] for failure in record.failures] == sorted(f["evaluation"] for f in record.failures)
+    assert record.best_params["b"] >= 5
+    assert record.best == record.best_params["a"] == record.trace[-1]
+    assert len(record.trace) == 30
+    assert not record.interrupted
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("mine.py", "names no function: write path/to/file.py:function or package.module:function"),
+        ("mine.py:", "names no function"),
+        ("mine.txt:half", "there is no module"),
+        ("other.py:half", "there is no file"),
+        ("mine.py:quarter", "has no function 'quarter': it has half, raises, leaves"),
+        ("mine.py:LIMIT", "'LIMIT' in .* is no function but 3"),
+        ("syntax.py:f", "is not Python: .* in line 2"),
+        ("missing.py:f", "cannot import .*: ModuleNotFoundError: No module named 'not_there_at_all'"),
+        ("exits.py:f", "cannot import .*: SystemExit: bye"),
+        ("bytes.py:f", "is not Python"),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_one_sentence(folder: Path, target: str, words: str) -> None:
+    (folder / "syntax.py").write_text("import sys\ndef f(p) return 1\n")
+    (folder / "missing.py").write_text("import not_there_at_all\n")
+    (folder / "exits.py").write_text("import sys\nsys.exit('bye')\n")
+    (folder / "bytes.py").write_bytes(b"x = '\xff'\n")
+    with pytest.raises(InputError, match=words) as error:
+        find_function(str(folder / target), AB)
+    assert "\n" not in str(error.value)
