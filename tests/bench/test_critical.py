@@ -14,7 +14,7 @@ UP = dict.fromkeys(MEANS, True)
 
 
 def test_ranks_and_difference() -> None:
-    found = critical_difference.ranking(MEANS, UP)
+    found = stats.ranking(MEANS, UP)
     assert found is not None
     assert next(iter(found.ranks)) == "a"
     assert found.ranks["a"] == 1.0
@@ -24,25 +24,25 @@ def test_ranks_and_difference() -> None:
 
 
 def test_groups_are_the_longest_runs_that_do_not_differ() -> None:
-    ranking = critical_difference.Ranking({"a": 1.0, "b": 2.0, "c": 2.4, "d": 4.0}, 10, 0.0, 1.5)
+    ranking = stats.Ranking({"a": 1.0, "b": 2.0, "c": 2.4, "d": 4.0}, 10, 0.0, 1.5)
     assert ranking.groups() == [("a", "b", "c")]
-    assert critical_difference.Ranking({"a": 1.0, "b": 2.0, "c": 3.0}, 10, 0.0, 1.5).groups() == [
+    assert stats.Ranking({"a": 1.0, "b": 2.0, "c": 3.0}, 10, 0.0, 1.5).groups() == [
         ("a", "b"),
         ("b", "c"),
     ]
 
 
 def test_too_little_is_not_ranked() -> None:
-    assert critical_difference.ranking({}, {}) is None
-    assert critical_difference.ranking(dict(list(MEANS.items())[:2]), UP) is None
-    assert critical_difference.ranking({p: {"a": 1.0, "b": 2.0} for p in MEANS}, UP) is None
+    assert stats.ranking({}, {}) is None
+    assert stats.ranking(dict(list(MEANS.items())[:2]), UP) is None
+    assert stats.ranking({p: {"a": 1.0, "b": 2.0} for p in MEANS}, UP) is None
 
 
 @pytest.mark.needs("matplotlib")
 def test_the_diagram_is_drawn(tmp_path: Path) -> None:
-    found = critical_difference.ranking(MEANS, UP)
+    found = stats.ranking(MEANS, UP)
     assert found is not None
-    paths = critical_difference.draw(found, tmp_path / "ranks")
+    paths = figures.draw_ranking(found, tmp_path / "ranks")
     assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
     assert "critical difference 1.48" in (tmp_path / "ranks.svg").read_text()
 

@@ -19,7 +19,7 @@ import mctsvs
 from mctsvs.bench import grid, results_table, workers
 from mctsvs.bench.algorithms import ConfiguredMethod, parse
 from mctsvs.bench.run_store import Job, RunStore, ranges
-from mctsvs.bench.runs import collect
+from mctsvs.bench.run_store import collect
 from mctsvs.utils.validation import InputError
 
 METHODS = "mcts-vs-rs,mcts-vs-bo[k=5],random"
@@ -61,10 +61,10 @@ def test_a_grid_in_one_tidy_table(tmp_path: Path) -> None:
     progress = grid.work(jobs, store, 2, lambda state, event, job: seen.append((event, job.key)))
     assert (progress.done, progress.skipped, progress.failures) == (len(jobs), 0, [])
     assert sorted(key for event, key in seen if event == "done") == sorted(job.key for job in jobs)
-    assert results_table.write(jobs, store, tmp_path / "a.csv") == 20 * len(jobs)
+    assert results.write_table(jobs, store, tmp_path / "a.csv") == 20 * len(jobs)
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == list(results_table.COLUMNS)
+    assert list(rows[0]) == list(results.TABLE_COLUMNS)
     own = [row for row in rows if (row["problem"], row["method"], row["seed"]) == ("Levy5_20", "mcts-vs-rs", "1")]
     assert [int(row["evaluation"]) for row in own] == list(range(1, 21))
     values = [float(row["value"]) for row in own]
@@ -298,7 +298,7 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
     store, jobs = RunStore(tmp_path / "runs"), small()
     grid.work(jobs, store, 2)
     for ending in ("csv", "parquet"):
-        results_table.write(jobs, store, tmp_path / f"t.{ending}")
+        results.write_table(jobs, store, tmp_path / f"t.{ending}")
     one, other = pandas.read_csv(tmp_path / "t.csv"), pandas.read_parquet(tmp_path / "t.parquet")
     pandas.testing.assert_frame_equal(one, other, check_dtype=False)  # in the same order too
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "t.csv", "t.parquet"}
@@ -310,9 +310,9 @@ def test_a_table_that_cannot_be_written_is_one_sentence(name: str, tmp_path: Pat
         pytest.importorskip("pyarrow")
     (tmp_path / name).mkdir()
     with pytest.raises(InputError, match="it is a folder"):
-        results_table.check(tmp_path / name)
+        results.check_table(tmp_path / name)
     with pytest.raises(InputError, match="cannot write"):
-        results_table.write([], RunStore(tmp_path / "runs"), tmp_path / name)
+        results.write_table([], RunStore(tmp_path / "runs"), tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"runs", name}
 
 
