@@ -48,7 +48,7 @@ from typing import Any
 
 import numpy as np
 
-import several_versions
+import mixed
 import native
 import outside
 import rows

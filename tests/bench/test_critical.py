@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mctsvs.bench import critical_difference, latex
+from mctsvs.bench import comparison, figures, stats
+from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.run_store import Runs
 from mctsvs.bench.stats import Summary
 
 MEANS = {f"p{i}": {"a": 3.0, "b": 2.0 + i / 100, "c": 2.5 - i / 10, "d": 1.0} for i in range(10)}
@@ -49,11 +52,28 @@ def test_the_diagram_is_drawn(tmp_path: Path) -> None:
 
 def test_latex() -> None:
     cells = {
-        "turbo": {"Levy10_100": Summary.of(5, -1.0, 0.25)},
-        "bo": {"Levy10_100": Summary.of(1, -2.0, float("nan"))},
+        "TuRBO": {"Levy10_100": Summary.of(5, -1.0, 0.25)},
+        "Vanilla BO": {"Levy10_100": Summary.of(1, -2.0, float("nan"))},
     }
-    text = latex.of_comparison(cells, {"Levy10_100": True})
+    text = comparison.tabular(cells, {"Levy10_100": True})
     assert r"TuRBO & $\mathbf{-1.000} \pm 0.250$ \\" in text
     assert r"Vanilla BO & $-2.000$ \\" in text
     assert r"Levy10\_100" in text
-    assert latex.plain("$C_p$ = 1_0") == r"$C_p$ = 1\_0"
+    assert comparison.latex("$C_p$ = 1_0") == r"$C_p$ = 1\_0"
+
+
+def test_latex_says_direction_runs_and_marks() -> None:
+    ahead = np.arange(8.0)[:, None]
+    nothing = np.zeros_like(ahead)
+    fields = {"thinking": nothing, "elapsed": nothing, "recall": nothing[:, 0], "cpu": nothing[:, 0]}
+    bo, turbo = ConfiguredMethod("bo"), ConfiguredMethod("turbo")
+    every = {
+        ("Levy10_100", bo): Runs(seeds=tuple(range(8)), best=ahead, **fields),
+        ("Levy10_100", turbo): Runs(seeds=tuple(range(8)), best=ahead - np.linspace(1, 2, 8)[:, None], **fields),
+    }
+    lines = comparison.latex_table(every).splitlines()
+    assert lines[2:4] == [r"Method & Levy10\_100 \\", r" & $\uparrow$, 8 runs \\"]
+    assert lines[5].endswith(r"\pm 0.866$ \\")  # the reference has no mark
+    assert r"^{+}$ \\" in lines[6]
+    assert lines[-2].startswith("% Mark: the reference")
+    assert r"^{-}$ \\" in comparison.latex_table(every, turbo)

@@ -5,7 +5,7 @@ first of equals), as in the paper. A point of D = b_1 + b_2 + ... variables so n
 rows, ordered with the last choice running fastest.
 
 Most are architectures of neural networks: accuracies are shares of 1, to be maximised, and the paper gives each problem
-200 evaluations. HPOLib's FCNet are settings of a network of two layers, all of which were trained on four data sets.
+200 evaluations. HPOLib's FCNet are settings of a network of two layers, all trained on four data sets.
 """
 
 from __future__ import annotations
