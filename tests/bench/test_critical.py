@@ -11,6 +11,7 @@ from mctsvs.bench import comparison, figures, stats
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.run_store import Runs
 from mctsvs.bench.stats import Summary
+from mctsvs.utils.validation import Array
 
 MEANS = {f"p{i}": {"a": 3.0, "b": 2.0 + i / 100, "c": 2.5 - i / 10, "d": 1.0} for i in range(10)}
 UP = dict.fromkeys(MEANS, True)
@@ -63,14 +64,14 @@ def test_latex() -> None:
 
 
 def test_latex_says_direction_runs_and_marks() -> None:
-    ahead = np.arange(8.0)[:, None]
-    nothing = np.zeros_like(ahead)
-    fields = {"thinking": nothing, "elapsed": nothing, "recall": nothing[:, 0], "cpu": nothing[:, 0]}
+    def runs(final: Array) -> Runs:
+        nothing = np.zeros((8, 1))
+        seeds, recall = tuple(range(8)), nothing[:, 0]
+        return Runs(seeds=seeds, best=final[:, None], thinking=nothing, elapsed=nothing, recall=recall, cpu=recall)
+
     bo, turbo = ConfiguredMethod("bo"), ConfiguredMethod("turbo")
-    every = {
-        ("Levy10_100", bo): Runs(seeds=tuple(range(8)), best=ahead, **fields),
-        ("Levy10_100", turbo): Runs(seeds=tuple(range(8)), best=ahead - np.linspace(1, 2, 8)[:, None], **fields),
-    }
+    ahead = np.arange(8.0)
+    every = {("Levy10_100", bo): runs(ahead), ("Levy10_100", turbo): runs(ahead - np.linspace(1, 2, 8))}
     lines = comparison.latex_table(every).splitlines()
     assert lines[2:4] == [r"Method & Levy10\_100 \\", r" & $\uparrow$, 8 runs \\"]
     assert lines[5].endswith(r"\pm 0.866$ \\")  # the reference has no mark

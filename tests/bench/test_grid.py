@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs.bench import grid, results
+from mctsvs.bench import grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod, parse
 from mctsvs.bench.run_store import Job, RunStore, collect, ranges
 from mctsvs.loop import process_pool
@@ -226,7 +226,7 @@ def test_what_problems_print_goes_to_the_log(tmp_path: Path, capfd: pytest.Captu
 
 
 def test_an_error_names_its_place_and_is_traced_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid.problems, "resolve", lambda name, **_: 1 / 0)
+    monkeypatch.setattr(problems, "resolve", lambda name, **_: 1 / 0)
     store = RunStore(tmp_path / "runs")
     progress = grid.run_jobs(small(seeds=1)[:1], store, 1)
     (failure,) = progress.failures

@@ -19,14 +19,18 @@ from mctsvs.bench.styles import quantity, written
 from mctsvs.utils.validation import Array
 
 SEED_COLUMNS = ("problem", "method", "seed", "evaluations", "best", "recall", "processor_seconds")
+TABLE_COLUMNS = (
+    *("method", "runs", "best ± standard error", "worst", "mark", "p", "Holm"),
+    *("rank", "recall", "optimiser seconds"),
+)
 MOST_POINTS = 60  # of a curve that is drawn and written
 Results = Mapping[tuple[str, ConfiguredMethod], Runs]
 """(problem, method) -> its runs."""
 LEGEND = f"""Mark: the reference, whose own is empty, is significantly better than the method of that row (+), worse (-)
 or neither (≈) by the two-sided Wilcoxon signed-rank test, paired by seed, at {stats.CONFIDENCE}. The column p has its
-p-value. Holm is the same mark with p-values corrected for the number of methods on the problem. Rank 1 is the best mean,
-of those with the most runs that found a feasible value.
-Recall: the share of the variables that matter among those that were moved. –: not known."""
+p-value. Holm is the same mark with p-values corrected for the number of methods on the problem. Rank 1 is the best
+mean, of those with the most runs that found a feasible value. Recall is the share of the variables that matter among
+those that were moved. A dash stands for what is not known."""
 
 
 def steps(budget: int) -> Array:
@@ -35,7 +39,7 @@ def steps(budget: int) -> Array:
     return np.unique(np.concatenate([[1], np.arange(step, budget + 1, step), [budget]])).astype(np.float64)
 
 
-def curve(case: ConfiguredMethod, runs: Runs, by_seconds: bool = False) -> figures.Curve:
+def curve(method: ConfiguredMethod, runs: Runs, by_seconds: bool = False) -> figures.Curve:
     """Mean best so far and its standard error against evaluations.
 
     Or against wall seconds, from the time when all runs have a value until the first of them ends.
@@ -48,13 +52,13 @@ def curve(case: ConfiguredMethod, runs: Runs, by_seconds: bool = False) -> figur
     else:
         x = steps(runs.budget)
         found = [runs.at(int(n)) for n in x]
-    return figures.Curve(case.label, x, np.array([s.mean for s in found]), np.array([s.error for s in found]))
+    return figures.Curve(method.label, x, np.array([s.mean for s in found]), np.array([s.error for s in found]))
 
 
 def plot(problem: str, own: Mapping[ConfiguredMethod, Runs], by_seconds: bool, named: bool = True) -> figures.Plot:
-    """The curves of all cases on a problem; `named`: with a name beside the vertical axis."""
+    """The curves of all methods on a problem; `named`: with a name beside the vertical axis."""
     first = next(iter(own.values()))
-    curves = [curve(case, runs, by_seconds) for case, runs in own.items()]
+    curves = [curve(method, runs, by_seconds) for method, runs in own.items()]
     return plotted(problem, curves, optimum=first.optimum, maximise=first.maximise, by_seconds=by_seconds, named=named)
 
 
@@ -88,10 +92,10 @@ def _regrets(curves: Sequence[figures.Curve], optimum: float, maximise: bool) ->
 
 
 def by_problem(every: Results) -> dict[str, dict[ConfiguredMethod, Runs]]:
-    """Problem -> case -> its runs."""
+    """Problem -> method -> its runs."""
     found: dict[str, dict[ConfiguredMethod, Runs]] = {}
-    for (problem, case), runs in every.items():
-        found.setdefault(problem, {})[case] = runs
+    for (problem, method), runs in every.items():
+        found.setdefault(problem, {})[method] = runs
     return found
 
 
@@ -178,10 +182,10 @@ def latex(text: str) -> str:
 def seeds(every: Results) -> list[tuple[object, ...]]:
     """A row for each run: what it ended with."""
     rows: list[tuple[object, ...]] = [SEED_COLUMNS]
-    for (problem, case), runs in every.items():
+    for (problem, method), runs in every.items():
         for i, seed in enumerate(runs.seeds):
             last = runs.final[i], runs.recall[i], runs.cpu[i]
-            rows.append((problem, case.label, seed, runs.budget, *(short(float(value)) for value in last)))
+            rows.append((problem, method.label, seed, runs.budget, *(short(float(value)) for value in last)))
     return rows
 
 
@@ -238,23 +242,23 @@ def referee(own: Mapping[ConfiguredMethod, Runs], reference: ConfiguredMethod | 
 
 
 def places(own: Mapping[ConfiguredMethod, Runs]) -> dict[str, float]:
-    """The rank of each case on one problem, by its label: more runs with a feasible value first, then the better mean.
+    """The rank of each method on one problem, by its label: more feasible runs first, then the better mean.
 
     A mean of the lucky runs alone says nothing about the others.
     """
-    keys = {case.label: (runs.missing, runs.merit) for case, runs in own.items()}
+    keys = {method.label: (runs.missing, runs.merit) for method, runs in own.items()}
     order = {key: float(place) for place, key in enumerate(sorted(set(keys.values())))}
     return stats.ranks({label: order[key] for label, key in keys.items()}, maximise=False)
 
 
 def _feasible(own: Mapping[ConfiguredMethod, Runs]) -> str:
     """How many runs have found a feasible value, where not all have."""
-    found = {case.label: int(np.isfinite(runs.final).sum()) for case, runs in own.items()}
-    if all(found[case.label] == len(runs.seeds) for case, runs in own.items()):
+    found = {method.label: int(np.isfinite(runs.final).sum()) for method, runs in own.items()}
+    if all(found[method.label] == len(runs.seeds) for method, runs in own.items()):
         return ""
     if not any(found.values()):
         return " No run found a feasible value: the ranks say nothing."
-    counts = (f"{case.label} {found[case.label]} of {len(runs.seeds)}" for case, runs in own.items())
+    counts = (f"{method.label} {found[method.label]} of {len(runs.seeds)}" for method, runs in own.items())
     return f" Runs that found a feasible value, of which alone are the means: {', '.join(counts)}."
 
 
@@ -270,14 +274,12 @@ def _powerless(own: Mapping[ConfiguredMethod, Runs], reference: Runs) -> str:
 
 
 def table(own: Mapping[ConfiguredMethod, Runs], reference: Runs) -> str:
-    """Markdown: a line for each case on one problem."""
-    place, others = places(own), [(case, runs) for case, runs in own.items() if runs is not reference]
+    """Markdown: a line for each method on one problem."""
+    place, others = places(own), [(method, runs) for method, runs in own.items() if runs is not reference]
     corrected = stats.corrected_marks([reference.paired(runs) for _, runs in others], maximise=reference.maximise)
-    holm = {case: sign for (case, _), sign in zip(others, corrected, strict=True)}
-    rows = [[case.label, *_cells(runs, reference, place[case.label], holm.get(case, ""))] for case, runs in own.items()]
-    header = ["method", "runs", "best ± standard error", "worst", "mark", "p", "Holm", "rank", "recall"]
-    header.append("optimiser seconds")
-    return markdown_table(header, rows)
+    holm = {method: sign for (method, _), sign in zip(others, corrected, strict=True)}
+    rows = [[m.label, *_cells(runs, reference, place[m.label], holm.get(m, ""))] for m, runs in own.items()]
+    return markdown_table(TABLE_COLUMNS, rows)
 
 
 def _cells(runs: Runs, reference: Runs, rank: float, holm: str) -> list[str]:

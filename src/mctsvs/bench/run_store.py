@@ -1,4 +1,4 @@
-"""Finished runs on disk: one file each, complete or not there at all.
+"""Finished runs on disk, one file each, complete or not there at all; and those of one method side by side.
 
 A run is written to a temporary name and renamed, so that killing a process at any moment leaves whole files only. The
 name carries a digest of what was run: problem and its variation, method and options, seed and budget. A file that a
@@ -69,8 +69,8 @@ class Job:
 
     @staticmethod
     def of(state: Mapping[str, Any]) -> Job:
-        case = ConfiguredMethod(state["method"], state["options"], state["paper"])
-        return Job(state["problem"], case, state["seed"], state["budget"], state["variation"])
+        method = ConfiguredMethod(state["method"], state["options"], state["paper"])
+        return Job(state["problem"], method, state["seed"], state["budget"], state["variation"])
 
     @property
     def key(self) -> str:
@@ -101,7 +101,14 @@ class RunStore:
         return self.path(job).is_file()
 
     def save(self, job: Job, record: RunRecord, direction: str, optimum: float | None) -> None:
-        """Write a finished run; whole or not at all."""
+        """Write a finished run; whole or not at all.
+
+        Args:
+            job: What was run; it names the file.
+            record: What the run left behind.
+            direction: Of the problem, "minimize" or "maximize".
+            optimum: Of the problem; None: not known.
+        """
         content = record.state()
         for name in ("thinking", "elapsed"):
             content[name] = [round(seconds, ROUNDED) for seconds in content[name]]
@@ -116,6 +123,7 @@ class RunStore:
             packed.write(text.encode())
 
     def load(self, job: Job) -> StoredRun:
+        """The finished run; raises `InputError` where there is none, `DamagedRunError` where it cannot be read."""
         path = self.path(job)
         try:
             with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -170,9 +178,9 @@ class RunStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """No other command works in this folder meanwhile; inside a claim, another of the same store is none.
+        """No other command works in this folder meanwhile; inside a lock, another of the same store is none.
 
-        Forked workers inherit the locked file, so that those of a killed command hold its claim until they end.
+        Forked workers inherit the locked file: those of a killed command hold its lock until they end.
         """
         if self._locked:
             yield
@@ -284,7 +292,7 @@ def lock(file: IO[bytes], patience: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """Seeds as rows, evaluations as columns."""
+    """The runs of one method on one problem: seeds as rows, evaluations as columns."""
 
     seeds: tuple[int, ...]
     best: Array
@@ -334,7 +342,7 @@ class Runs:
 
 
 def collect(jobs: Sequence[Job], store: RunStore) -> dict[tuple[str, ConfiguredMethod], Runs]:
-    """(problem, case) -> its runs, in the order of the jobs; those that are not there are left out."""
+    """(problem, method) -> its finished runs, in the order of the jobs."""
     members: dict[tuple[str, ConfiguredMethod], list[Job]] = {}
     for job in dict.fromkeys(jobs):
         if job in store:

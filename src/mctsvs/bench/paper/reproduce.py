@@ -103,7 +103,7 @@ def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
             notes.append(f"{problem} is left out: {error}")
             panels = tuple(panel for panel in panels if panel.problem != problem)
     usable = replace(entry, panels=panels)
-    for contender in {case.method: case.contender for case in entry.cases()}.values():
+    for contender in {case.method: case.algorithm for case in entry.cases()}.values():
         if absent := contender.missing():
             needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{contender.extra}]')"
             notes.append(f"{contender.name} is left out: {needs}")

@@ -232,8 +232,8 @@ def hartmann(match: re.Match[str], variation: Variation) -> Problem:
         weights=np.repeat(weights, 6),
         options={"cp": 0.1},
     )
-    mixed = f"Sum of {copies} Hartmann functions" + (" weighted 0.5^i" if weighted else "")
-    return hide(name, mixed if "k" in groups else "Hartmann function", base, dimension, variation)
+    title = f"Sum of {copies} Hartmann functions" + (" weighted 0.5^i" if weighted else "")
+    return hide(name, title if "k" in groups else "Hartmann function", base, dimension, variation)
 
 
 def branin(match: re.Match[str], variation: Variation) -> Problem:

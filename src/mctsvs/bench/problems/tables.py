@@ -96,6 +96,26 @@ class Table(Lazy):
         return None if seconds is None else float(seconds[self.row(x)])
 
 
+def table_problem(
+    name: str,
+    description: str,
+    table: Table,
+    variation: Variation,
+    *,
+    direction: Literal["maximize", "minimize"] = "maximize",
+    paper_options: Mapping[str, Any] = NAS_OPTIONS,
+) -> Problem:
+    """The problem of finding the best row, whose value is the best of the data at hand."""
+
+    def details() -> Mapping[str, Any]:
+        values = table.columns.values
+        best = int(values.argmax() if direction == "maximize" else values.argmin())
+        found = {"optimum": float(values[best]), "optimizer": table.point(best)}
+        return {"function": table, "direction": direction, "paper_options": dict(paper_options), **found}
+
+    return build(name, description, box(0.0, 1.0, sum(table.blocks)), variation, details)
+
+
 def table_family(
     stem: str,
     words: Sequence[str],
@@ -134,14 +154,14 @@ def table_family(
         choice = next(key for key in known if given.startswith(key) or not given)
         ending, said = known[choice]
         table = Table(blocks, functools.partial(load, choice) if choices else load)
-
-        def details() -> Mapping[str, Any]:
-            values = table.columns.values
-            best = int(values.argmax() if direction == "maximize" else values.argmin())
-            found = {"optimum": float(values[best]), "optimizer": table.point(best)}
-            return {"function": table, "direction": direction, "paper_options": dict(paper_options), **found}
-
-        return build(stem + ending, description.format(said), box(0.0, 1.0, sum(blocks)), variation, details)
+        return table_problem(
+            stem + ending,
+            description.format(said),
+            table,
+            variation,
+            direction=direction,
+            paper_options=paper_options,
+        )
 
     about = {"form": stem + "_T" * bool(choices), "example": stem, "kind": "table", **about}
     return Family(
