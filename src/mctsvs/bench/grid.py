@@ -175,7 +175,7 @@ def _run_all(progress: Progress, store: RunStore, listen: Listener) -> None:
                 listen(progress, _note(progress, store, job, future), job)
     finally:
         if pool is not None:
-            pool.dismiss()
+            pool.close()
         del counts  # Windows deletes no file that is in use
         (store.folder / COUNTS).unlink()
 
