@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -239,17 +239,24 @@ def options_of(method: Method) -> tuple[str, ...]:
     return (*dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()), "settings")
 
 
+def check_options(method: Method, options: Iterable[str], arguments: Sequence[str] = ()) -> None:
+    """Refuse an option that the method does not have; `arguments` are those of the caller, which may be meant."""
+    allowed = options_of(method)
+    for option in options:
+        if option not in allowed:
+            advertised = [n for kind in _classes(method) if kind.options_type.advertised for n in kind.options_type.names()]
+            meant = closest(option, [*arguments, *advertised, "settings"])
+            hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
+            raise InputError(f"method {method.name!r} has no option {option!r}: {hint}")
+
+
 def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
     """An engine for the variables described by `offsets` (see `Engine`)."""
     method = find(name)
     if absent := missing(method):
         source = " ".join(absent) if method.extra is None else f"'mctsvs[{method.extra}]'"
         raise InputError(f"method {name!r} needs {' and '.join(absent)}, not installed here: pip install {source}")
-    allowed = options_of(method)
-    for option in options:
-        if option not in allowed:
-            has = f"it has {', '.join(allowed)}" if allowed else "it has none"
-            raise InputError(f"method {name!r} has no option {option!r}: {has}")
+    check_options(method, options)
     *parts, engine = _classes(method)
     named = presets.options(options.get("settings", presets.DEFAULT), method.name)
     chosen = {**method.defaults, **named, **options}
@@ -276,11 +283,16 @@ def _classes(method: Method) -> tuple[type[Any], ...]:
     )
 
 
-def _check(kind: Any, protocol: type[Any], arguments: str) -> type[Any]:
-    """The class, if it has what the protocol asks for."""
+def _check(kind: Any, base: type[Any], arguments: str) -> type[Any]:
+    """The class, if it is an engine, or has what the protocol of a selector or solver asks for."""
     if not isinstance(kind, type):
-        raise InputError(f"{kind!r:.60} is no {protocol.__name__}: give a class, or a Method")
-    lacks = [name for name, stub in vars(protocol).items() if name[0] != "_" and getattr(kind, name, stub) is stub]
+        raise InputError(f"{kind!r:.60} is no {base.__name__}: give a class, or a Method")
+    if base is Engine:
+        if not issubclass(kind, Engine):
+            raise InputError(f"the class {kind.__name__!r} is no Engine: derive it from mctsvs.methods.base.Engine")
+        lacks = sorted(kind.__abstractmethods__)
+    else:
+        lacks = [name for name, stub in vars(base).items() if name[0] != "_" and getattr(kind, name, stub) is stub]
     options_type = getattr(kind, "options_type", None)
     if not (isinstance(options_type, type) and issubclass(options_type, Options)):
         lacks.append("options_type (a subclass of mctsvs.utils.options.Options)")
@@ -289,5 +301,5 @@ def _check(kind: Any, protocol: type[Any], arguments: str) -> type[Any]:
     except TypeError:
         lacks.append(f"a constructor ({arguments})")
     if lacks:
-        raise InputError(f"the class {kind.__name__!r} is no {protocol.__name__}: it lacks {', '.join(lacks)}")
+        raise InputError(f"the class {kind.__name__!r} is no {base.__name__}: it lacks {', '.join(lacks)}")
     return kind
