@@ -50,7 +50,7 @@ def found(seeds: int, method: str) -> None:
             assert problem.active is not None
             opt = loop.optimizer(problem, method, seed=seed + 1000, budget=300)
             loop.spend(problem, opt, 300)
-            important = opt._engine.importance() > 0.5
+            important = opt._core.engine.importance() > 0.5
             right = int(important[problem.active].sum())
             counts.append((right, int(important.sum()) - right))
         right_, wrong = np.mean(counts, axis=0)
@@ -66,7 +66,7 @@ def ranks(seeds: int, method: str) -> None:
             assert problem.active is not None
             opt = loop.optimizer(problem, "mcts-vs-bo", seed=seed + 1)
             loop.spend(problem, opt, budget)
-            engine = opt._engine
+            engine = opt._core.engine
             assert isinstance(engine, SubspaceEngine)
             assert isinstance(engine.selector, MCTS)
             by_model = ranked(engine.importance(), problem.active)

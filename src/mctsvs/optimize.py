@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from mctsvs.ask_tell import encode
 from mctsvs.loop.stopping import COMPLETE, Status, StoppingCriteria, StoppingMonitor, StopReason, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
@@ -104,7 +105,7 @@ def _optimise(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db" if study is None else study
         with Study(path, space, direction=direction, **{"seed": 0, **arguments}) as kept:
-            if not kept.trials and not kept.optimizer.queue:
+            if not kept.trials and not kept.optimizer.enqueued:
                 begin_at(kept, x0)
             return _run_study(kept, f, budget, {**vars(limits), **crew, "callback": callback, "progress": progress})
 
@@ -177,7 +178,7 @@ def begin_at(owner: Optimizer | Study, x0: Any) -> None:
         opt = owner.optimizer if isinstance(owner, Study) else owner
         for row, point in enumerate(points, 1):
             with _in_row(row, path):
-                opt.unit_of(point)
+                encode(opt.region, point)
         owner.enqueue(points)
     elif isinstance(owner, Study):
         owner.import_points(path)
@@ -187,7 +188,7 @@ def begin_at(owner: Optimizer | Study, x0: Any) -> None:
             with _in_row(row, path):
                 owner.region.check(unit)
         for unit, value, message, details in known:
-            owner.insert(unit, value, message, details)
+            owner._core.insert(unit, value, message, details)
 
 
 @contextmanager

@@ -147,7 +147,7 @@ def run(
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
-        if not study.trials and not study.optimizer.queue:
+        if not study.trials and not study.optimizer.enqueued:
             begin_at(study, arguments.x0)
         arguments.own = None if named else arguments.problem or arguments.program
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}

@@ -239,24 +239,26 @@ def options_of(method: Method) -> tuple[str, ...]:
     return (*dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()), "settings")
 
 
-def check_options(method: Method, options: Iterable[str], arguments: Sequence[str] = ()) -> None:
-    """Refuse an option that the method does not have; `arguments` are those of the caller, which may be meant."""
-    allowed = options_of(method)
-    for option in options:
-        if option not in allowed:
-            advertised = [n for kind in _classes(method) if kind.options_type.advertised for n in kind.options_type.names()]
-            meant = closest(option, [*arguments, *advertised, "settings"])
-            hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
-            raise InputError(f"method {method.name!r} has no option {option!r}: {hint}")
-
-
-def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
-    """An engine for the variables described by `offsets` (see `Engine`)."""
+def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> Method:
+    """The method of that name, if it is installed and has these options; `arguments` may be meant by an unknown one."""
     method = find(name)
     if absent := missing(method):
         source = " ".join(absent) if method.extra is None else f"'mctsvs[{method.extra}]'"
         raise InputError(f"method {name!r} needs {' and '.join(absent)}, not installed here: pip install {source}")
-    check_options(method, options)
+    allowed = options_of(method)
+    for option in options:
+        if option not in allowed:
+            kinds = [kind.options_type for kind in _classes(method)]
+            advertised = [known for kind in kinds if kind.advertised for known in kind.names()]
+            meant = closest(option, [*arguments, *advertised, "settings"])
+            hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
+            raise InputError(f"method {name!r} has no option {option!r}: {hint}")
+    return method
+
+
+def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
+    """An engine for the variables described by `offsets` (see `Engine`)."""
+    method = check(name, options)
     *parts, engine = _classes(method)
     named = presets.options(options.get("settings", presets.DEFAULT), method.name)
     chosen = {**method.defaults, **named, **options}
@@ -302,4 +304,5 @@ def _check(kind: Any, base: type[Any], arguments: str) -> type[Any]:
         lacks.append(f"a constructor ({arguments})")
     if lacks:
         raise InputError(f"the class {kind.__name__!r} is no {base.__name__}: it lacks {', '.join(lacks)}")
-    return kind
+    checked: type[Any] = kind
+    return checked

@@ -218,15 +218,15 @@ def optimizer(contents: StudyContents, constraints: Any = None) -> Optimizer:
             continue
         for event in events:
             if kind == "tell":
-                trial, details = opt.waiting(event.number), contents.details.get(event.number, NOTHING)
-                opt.record(trial, value_of(event), event.text, details)
+                trial, details = opt._core.trials.waiting(event.number), contents.details.get(event.number, NOTHING)
+                opt._core.record(trial, value_of(event), event.text, details)
             elif kind == "plan":
                 opt.plan(event.number)
             elif kind == "enqueue":
-                opt.queue.append(next(enqueued))
+                opt._core.queue.append(next(enqueued))
             elif kind == "import":
                 details = contents.details.get(event.number, NOTHING)
-                opt.insert(contents.units[event.number], value_of(event), event.text, details)
+                opt._core.insert(contents.units[event.number], value_of(event), event.text, details)
     if not same:
         warnings.warn(
             "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
@@ -247,10 +247,10 @@ def _recall(opt: Optimizer, contents: StudyContents, enqueued: Iterator[Array]) 
     for number in set(range(asked)).difference(told):
         trials[number].value, trials[number].message = None, ""
         _tell_details(trials[number], NOTHING)
-    opt.recall(trials, contents.units[:asked], told, contents.memory)
-    opt.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
+    opt._core.restore_method(trials, contents.units[:asked], told, contents.memory)
+    opt._core.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]
-    opt.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
+    opt._core.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 
 
 def _ask_again(opt: Optimizer, contents: StudyContents, n: int) -> bool:
