@@ -14,10 +14,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from mctsvs.methods.base import Engine
 from mctsvs.methods.history import ELSEWHERE
 from mctsvs.optimize import minimize
 from mctsvs.optimizer import Optimizer
@@ -27,6 +28,7 @@ from mctsvs.utils.validation import Array, InputError
 
 Options = Mapping[str, Any]
 Objective = Callable[[Array], float | None]
+Kind = TypeVar("Kind", bound=Engine)
 
 BUDGET = 40
 BOX: list[tuple[float, float]] = [(-3.0, 5.0)] * 12
@@ -49,6 +51,32 @@ def mixed_objective(params: Mapping[str, Any]) -> float:
     """Depends on every kind of variable."""
     bonus = {"relu": 0.0, "tanh": 1.0, "gelu": 0.4}[params["kind"]]
     return float((np.log10(params["rate"]) + 2.0) ** 2 + abs(params["layers"] - 4) + bonus + params["width"] / 512)
+
+
+@overload
+def engine_of(opt: Optimizer) -> Engine: ...
+
+
+@overload
+def engine_of(opt: Optimizer, kind: type[Kind]) -> Kind: ...
+
+
+def engine_of(opt: Optimizer, kind: type[Engine] = Engine) -> Engine:
+    """Look at the method behind an optimizer, in a test of its parts.
+
+    Args:
+        opt: The optimizer; whoever changes its engine may break it.
+        kind: The class that the engine is expected to be of.
+
+    Returns:
+        The engine itself, no copy.
+
+    Example:
+        >>> engine_of(Optimizer([(0, 1)] * 300), Auto).evidence.found
+    """
+    engine = opt._core.engine
+    assert isinstance(engine, kind), f"the engine is a {type(engine).__name__}"
+    return engine
 
 
 def drive(opt: Optimizer, f: Objective, budget: int) -> Array:

@@ -145,14 +145,24 @@ class _Follower:
 
 
 class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
-    """Variable selection by Monte Carlo tree search, or any other of our methods, in Optuna.
+    """Any of our methods in Optuna.
 
-    method               a name from `mctsvs methods`; further keyword arguments are that method's options
-    seed                 a whole number; None draws one. Workers on one storage need different ones, or None.
-    noise                standard deviation of the values' noise, 0 for exact ones; None: not known
-    independent_sampler  for parameters that not all trials have; default: Optuna's TPE
-    constraints_func     as Optuna's samplers take it: of a finished trial, the measured constraints, at most 0 where
-                         they hold. They are kept in the trial, so that every worker on the storage knows them
+    Args:
+        method: A name that `mctsvs methods` lists.
+        seed: A whole number; None draws one. Workers on one storage need different ones, or None.
+        noise: Standard deviation of the values' noise, 0 for exact ones; None where it is not known.
+        independent_sampler: For parameters that not all trials have; default: Optuna's TPE.
+        constraints_func: As Optuna's samplers take it: of a finished trial, the measured constraints, at most 0 where
+            they hold. They are kept in the trial, so that every worker on the storage knows them.
+        **options: Options of the method.
+
+    Raises:
+        InputError: An argument cannot be used; the sentence says why.
+
+    Example:
+        >>> study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
+        >>> study.optimize(objective, n_trials=600)
+        >>> study.sampler.importance()
     """
 
     def __init__(
@@ -175,6 +185,24 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         self._follower: _Follower | None = None
         self._home: int | None = os.getpid()  # None for a copy
         self._lock = threading.RLock()  # n_jobs runs trials in threads
+
+    @property
+    def engine(self) -> Engine | None:
+        """The method's decisions in the study that the sampler follows at present; None before it was asked."""
+        return None if self._follower is None else self._follower.engine
+
+    def importance(self) -> dict[str, float]:
+        """Score the parameters of the study that the sampler follows at present.
+
+        Returns:
+            Name -> score between 0 and 1, most important first; empty before the sampler was asked.
+        """
+        with self._lock:
+            follower = self._follower
+            if follower is None:
+                return {}
+            score = follower.engine.importance()
+        return {follower.space.names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}

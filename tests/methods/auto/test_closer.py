@@ -11,6 +11,7 @@ from mctsvs.methods.auto.closer import Closer
 from mctsvs.methods.auto.constants import CLOSE, CLOSE_PATIENCE, CLOSEST
 from mctsvs.methods.auto.evidence import TestKind
 from mctsvs.methods.history import History
+from mctsvs.testing import engine_of
 from mctsvs.trial import Trial
 from mctsvs.utils.validation import Array
 
@@ -43,8 +44,7 @@ def value(trial: Trial) -> float:
 
 
 def inside(opt: Optimizer) -> Auto:
-    assert isinstance(opt._engine, Auto)
-    return opt._engine
+    return engine_of(opt, Auto)
 
 
 def close(opt: Optimizer) -> int:

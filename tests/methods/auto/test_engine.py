@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,17 +14,15 @@ from mctsvs.methods.auto import Auto, phases, portfolio
 from mctsvs.methods.auto.constants import AT_END, CHALLENGE, FEWEST
 from mctsvs.methods.auto.evidence import TestKind
 from mctsvs.methods.auto.phases import Audit, OptimiseFullSpace, OptimiseSubspace, Phase
-from mctsvs.testing import BUDGET
+from mctsvs.testing import BUDGET, engine_of
 from mctsvs.utils.validation import Array
 
 
 def engine(opt: Optimizer) -> Auto:
-    inner = opt._engine
-    assert isinstance(inner, Auto)
-    return inner
+    return engine_of(opt, Auto)
 
 
-def search(f: Callable[[Array], float], D: int, budget: int, seed: int, batch: int = 1, **options: bool) -> Optimizer:
+def search(f: Callable[[Array], float], D: int, budget: int, seed: int, batch: int = 1, **options: Any) -> Optimizer:
     opt = Optimizer([(0.0, 1.0)] * D, direction="maximize", method="auto", seed=seed, **options)
     while len(opt.trials) < budget:
         for trial in opt.ask(min(batch, budget - len(opt.trials))):

@@ -10,13 +10,11 @@ from mctsvs import Categorical, Float, Integer, Optimizer
 from mctsvs.methods.auto import Auto, screening
 from mctsvs.methods.auto.evidence import TestKind
 from mctsvs.methods.auto.phases import OptimiseFullSpace
-from mctsvs.testing import through_plain_data
+from mctsvs.testing import engine_of, through_plain_data
 
 
 def engine(opt: Optimizer) -> Auto:
-    inner = opt._engine
-    assert isinstance(inner, Auto)
-    return inner
+    return engine_of(opt, Auto)
 
 
 def run(opt: Optimizer, f: Any, budget: int) -> Optimizer:

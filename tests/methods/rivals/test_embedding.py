@@ -11,7 +11,7 @@ from mctsvs import Optimizer
 from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending
 from mctsvs.methods.rivals.hesbo_rembo import REMBO, FixedOptions, HeSBO, Sketch
-from mctsvs.testing import MIXED, drive, mixed_objective, through_plain_data
+from mctsvs.testing import MIXED, drive, engine_of, mixed_objective, through_plain_data
 from mctsvs.utils.validation import InputError
 
 NOTHING = Pending.of([], 40)
@@ -49,7 +49,7 @@ def test_an_empty_bin_sits_in_the_middle() -> None:
 def test_bins_without_a_coordinate_are_not_searched() -> None:
     """Points that differ in them alone are one point, and a model that never sees them moved expects much there."""
     opt = Optimizer([(0.0, 1.0)] * 6, method="hesbo", d=6, seed=0)
-    engine: Any = opt._engine
+    engine = engine_of(opt, HeSBO)
     assert len(engine.moved) < 6
     points = drive(opt, lambda x: None if x[0] > 0.4 else float(x.sum()), 60)
     apart = np.abs(points[:, None] - points).max(axis=2) + np.eye(60)
@@ -120,10 +120,10 @@ def test_a_design_is_dropped_once_as_many_points_are_known(method: str) -> None:
     opt.ask(2)  # two of the design
     for x in np.random.default_rng(1).random((30, 6)):
         opt.add(x, quadratic_of_six(x))
-    assert len(opt._engine.design) > 0  # type: ignore[attr-defined]
+    assert len(opt.state()["engine"]["design"]) > 0
     opt = Optimizer.restore(through_plain_data(opt.state()))
     drive(opt, quadratic_of_six, 1)
-    assert len(opt._engine.design) == 0  # type: ignore[attr-defined]
+    assert len(opt.state()["engine"]["design"]) == 0
 
 
 def quadratic_of_six(x: Any) -> float:

@@ -12,7 +12,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending
 from mctsvs.methods.rivals import vae_bo
 from mctsvs.methods.rivals.vae_bo import VAEBO
-from mctsvs.testing import drive
+from mctsvs.testing import drive, engine_of
 from mctsvs.utils.validation import Array, InputError
 
 pytestmark = pytest.mark.skipif(bool(registry.missing(registry.METHODS["vae-bo"])), reason="torch is not installed")
@@ -85,7 +85,7 @@ def test_a_code_that_failed_is_not_asked_for_again() -> None:
     for _ in range(10):
         (trial,) = opt.ask()
         opt.tell(trial, float(trial.x.sum()))
-    engine: Any = opt._engine
+    engine = engine_of(opt, VAEBO)
     (trial,) = opt.ask()
     (code,) = engine.sent.values()
     opt.tell(trial, None)

@@ -9,6 +9,7 @@ import pytest
 
 from mctsvs import Optimizer, testing
 from mctsvs.gp.trust_region import FIRST_LENGTH, LONGEST, SHORTEST
+from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.history import History
 from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.methods.solvers.turbo import LOCAL_POINTS, Region, RegionOptions, TuRBO, TuRBOOptions
@@ -67,7 +68,9 @@ def test_regions_keep_their_own_points() -> None:
     for _ in range(60):
         (trial,) = opt.ask()
         opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
-    regions = opt._engine.solver.regions  # type: ignore[attr-defined]
+    solver = testing.engine_of(opt, SubspaceEngine).solver
+    assert isinstance(solver, TuRBO)
+    regions = solver.regions
     rows = [row for region in regions for row in region.rows]
     assert len(regions) == 3
     assert sorted(rows) == sorted(set(rows))
