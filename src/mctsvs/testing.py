@@ -4,7 +4,11 @@
 >>> check_method("mcts-vs-bo")
 
 A method of your own passes them before it is worth a benchmark. Each check is short enough to be read as the
-definition of its property; `CHECKS` lists them.
+definition of its property; `CHECKS` lists them. All take the same arguments:
+
+    method   a name that `mctsvs methods` lists, or "file.py:Class"
+    options  of the method
+    budget   evaluations a run, at least 16
 """
 
 from __future__ import annotations
@@ -42,13 +46,27 @@ MIXED: dict[str, Any] = {
 
 
 def objective(x: Array) -> float:
-    """A smooth function of two of the variables, on a grid of binary fractions."""
+    """Evaluate a smooth function of two of the variables, whose values are binary fractions.
+
+    Args:
+        x: (12,) a point of `BOX`.
+
+    Returns:
+        The value.
+    """
     value = (x[1] - 1.0) ** 2 + 2.0 * np.sin(x[3]) + 0.5 * x[1] * x[3]
     return float(np.round(value * 2.0**20) / 2.0**20)
 
 
 def mixed_objective(params: Mapping[str, Any]) -> float:
-    """Depends on every kind of variable."""
+    """Evaluate a function that depends on every kind of variable.
+
+    Args:
+        params: A point of `MIXED`.
+
+    Returns:
+        The value.
+    """
     bonus = {"relu": 0.0, "tanh": 1.0, "gelu": 0.4}[params["kind"]]
     return float((np.log10(params["rate"]) + 2.0) ** 2 + abs(params["layers"] - 4) + bonus + params["width"] / 512)
 
@@ -80,7 +98,16 @@ def engine_of(opt: Optimizer, kind: type[Engine] = Engine) -> Engine:
 
 
 def drive(opt: Optimizer, f: Objective, budget: int) -> Array:
-    """(budget, V) points, asked for and told one at a time."""
+    """Ask for points and tell their values, one at a time.
+
+    Args:
+        opt: The optimizer, which goes on from where it is.
+        f: The objective; None says that the evaluation failed.
+        budget: Number of evaluations.
+
+    Returns:
+        (budget, V) the points.
+    """
     points = []
     for _ in range(budget):
         (trial,) = opt.ask()
@@ -90,7 +117,16 @@ def drive(opt: Optimizer, f: Objective, budget: int) -> Array:
 
 
 def fingerprint(method: str, options: Options, budget: int = BUDGET) -> str:
-    """A digest of the points a method asks for, the same in any process."""
+    """Digest the points a method asks for.
+
+    Args:
+        method: As in all checks.
+        options: As in all checks.
+        budget: As in all checks.
+
+    Returns:
+        A hexadecimal number, the same in any process.
+    """
     points = drive(Optimizer(BOX, method=method, seed=11, **options), objective, budget)
     return hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()
 
@@ -126,7 +162,17 @@ def check_restore_continues(method: str, options: Options, budget: int = BUDGET)
 
 
 def in_any_order(method: str, options: Options, budget: int, *, restored: bool) -> Array:
-    """Points asked for three at a time and told in no order, one always late; restored after every tell, or not."""
+    """Ask for three points at a time and tell them in no order, one always late.
+
+    Args:
+        method: As in all checks.
+        options: As in all checks.
+        budget: As in all checks.
+        restored: Whether the optimizer is saved and restored after every tell.
+
+    Returns:
+        (n, V) the points.
+    """
     opt = Optimizer(BOX, method=method, seed=5, **options)
     while len(opt.trials) < budget:
         opt.ask(3)
@@ -139,7 +185,17 @@ def in_any_order(method: str, options: Options, budget: int, *, restored: bool) 
 
 
 def through_plain_data(state: Any) -> Any:
-    """A deep copy through numbers, strings, lists, dicts and arrays; anything else is refused."""
+    """Copy a state through numbers, strings, lists, dicts and arrays.
+
+    Args:
+        state: From `Optimizer.state`, or a part of it.
+
+    Returns:
+        A deep copy.
+
+    Raises:
+        AssertionError: There is anything else in it.
+    """
     if isinstance(state, dict):
         assert all(isinstance(key, str) for key in state), f"keys must be strings: {list(state)}"
         return {key: through_plain_data(value) for key, value in state.items()}
@@ -320,6 +376,18 @@ CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
 
 
 def check_method(method: str, *, budget: int = BUDGET, **options: Any) -> None:
-    """Run all checks on the method of that name with these options; `budget` evaluations a run, at least 16."""
+    """Run all checks on a method.
+
+    Args:
+        method: A name that `mctsvs methods` lists, or "file.py:Class".
+        budget: Evaluations a run, at least 16.
+        **options: Of the method.
+
+    Raises:
+        AssertionError: It lacks a property; the message says which.
+
+    Example:
+        >>> check_method("evolution.py:OnePlusOne", d=3)
+    """
     for check in CHECKS:
         check(method, options, budget)

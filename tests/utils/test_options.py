@@ -32,7 +32,7 @@ class More(Sample):
     ("given", "sentence"),
     [
         ({"count": 1}, "count=1 cannot be used: it must be a whole number, 2 or more"),
-        ({"count": 2.0}, "count=2.0 cannot be used: it must be a whole number, 2 or more"),
+        ({"count": 2.5}, "count=2.5 cannot be used: it must be a whole number, 2 or more"),
         ({"count": True}, "count=True cannot be used: it must be a whole number, 2 or more"),
         ({"count": None}, "count=None cannot be used: it must be a whole number, 2 or more"),
         ({"share": 0}, "share=0 cannot be used: it must be a number, above 0, at most 1"),
@@ -57,6 +57,12 @@ def test_right_options_are_taken_and_stay() -> None:
     assert (options.count, options.share, options.limit) == (2, 1, None)
     with pytest.raises(FrozenInstanceError):
         options.count = 4  # type: ignore[misc]
+
+
+def test_a_whole_float_becomes_an_int() -> None:
+    options = Sample(count=1e3, limit=7.0)  # type: ignore[arg-type]
+    assert (options.count, options.limit) == (1000, 7)
+    assert type(options.count) is type(options.limit) is int
 
 
 def test_a_subclass_adds_names_and_changes_defaults() -> None:
