@@ -88,7 +88,7 @@ def test_checks_give_the_value_back() -> None:
 @pytest.mark.parametrize("method", registry.METHODS)
 def test_every_method_declares_its_options(method: str) -> None:
     """A default and a word of explanation for each, and no name that the optimizer itself takes."""
-    for kind in (part.options_type for part in registry._classes(registry.METHODS[method])):
+    for kind in registry.option_types(registry.METHODS[method]):
         kind()
         words = " ".join(base.__doc__ or "" for base in kind.__mro__[:-1])
         assert [option for option in kind.names() if option not in words] == []

@@ -234,9 +234,14 @@ def missing(method: Method) -> list[str]:
     return [module for module in method.needs if importlib.util.find_spec(module) is None]
 
 
+def option_types(method: Method) -> list[type[Options]]:
+    """The classes of the options a method takes."""
+    return [kind.options_type for kind in _classes(method)]
+
+
 def options_of(method: Method) -> tuple[str, ...]:
     """Names of the options a method takes; `settings` names a set of them (`mctsvs.methods.presets`)."""
-    return (*dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()), "settings")
+    return (*dict.fromkeys(name for kind in option_types(method) for name in kind.names()), "settings")
 
 
 def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> Method:
@@ -248,8 +253,7 @@ def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> M
     allowed = options_of(method)
     for option in options:
         if option not in allowed:
-            kinds = [kind.options_type for kind in _classes(method)]
-            advertised = [known for kind in kinds if kind.advertised for known in kind.names()]
+            advertised = [known for kind in option_types(method) if kind.advertised for known in kind.names()]
             meant = closest(option, [*arguments, *advertised, "settings"])
             hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
             raise InputError(f"method {name!r} has no option {option!r}: {hint}")
