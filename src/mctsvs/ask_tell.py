@@ -44,7 +44,10 @@ class AskTell:
 
     @cached_property
     def everything(self) -> Indices:
-        return np.arange(len(self.space))
+        """All variables: one array for all trials, which nobody can write to."""
+        variables = np.arange(len(self.space))
+        variables.flags.writeable = False
+        return variables
 
     @cached_property
     def start(self) -> Array | None:
