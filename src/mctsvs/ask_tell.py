@@ -26,7 +26,7 @@ from mctsvs.utils.threads import one_blas_thread
 from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State
 
 
-class AskTell:
+class UnitCubeOptimizer:
     """One run of a method; studies keep it in step with their file. Threads may share it."""
 
     def __init__(

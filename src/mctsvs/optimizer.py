@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.ask_tell import AskTell, encode
+from mctsvs.ask_tell import UnitCubeOptimizer, encode
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.space import Region, Space
@@ -85,7 +85,7 @@ class Optimizer:
             self.options = {**options, "noise": self.noise}
         self.seed = check_seed(seed)
         registry.check(method, options, ARGUMENTS)
-        self._core = AskTell(self.region, direction, method, self.seed, self.noise, options)
+        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, self.noise, options)
         if budget is not None:
             self.plan(budget)
 
