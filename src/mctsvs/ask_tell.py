@@ -91,7 +91,7 @@ class UnitCubeOptimizer:
         asked: list[Trial] = []
         wanted = self.known.room(n)
         for p in self.engine.propose(wanted, Pending.of(list(self.trials.pending.values()), self.space.n_coordinates)):
-            place = {"iteration": p.iteration, "ticket": p.ticket, "purpose": p.purpose}
+            place = {"iteration": p.iteration, "proposal_id": p.proposal_id, "purpose": p.purpose}
             try:
                 unit = self.known.fresh(self._inside(p), p.variables, len(self.trials.all))
             except SpaceExhausted:  # how many points constraints leave is not known before
@@ -132,7 +132,7 @@ class UnitCubeOptimizer:
         with self.lock, one_blas_thread():
             before = time.perf_counter()
             merit = self.trials.tell(trial, value, message, details)
-            self.engine.absorb([self._observation(trial, merit)])
+            self.engine.observe([self._observation(trial, merit)])
             if trial.times.told is None:  # otherwise this is repeated from a journal
                 trial.times.told = time.time()
                 trial.times.thinking += time.perf_counter() - before
@@ -146,7 +146,7 @@ class UnitCubeOptimizer:
         return trial
 
     def _observation(self, trial: Trial, merit: float) -> Observation:
-        place = (trial.unit, merit, trial.variables, trial.ticket)
+        place = (trial.unit, merit, trial.variables, trial.proposal_id)
         row = self.trials.row(trial)
         noise = self.noise if trial.noise is None else trial.noise
         if row is None:
@@ -184,7 +184,7 @@ class UnitCubeOptimizer:
             "iterations": [t.iteration for t in trials],
             "sources": [t.source for t in trials],
             "messages": [t.message for t in trials],
-            "tickets": [t.ticket for t in trials],
+            "proposal_ids": [t.proposal_id for t in trials],
             "queue": [unit.copy() for unit in self.queue],
             "best": None if best is None else best.number,
             "engine": self.engine.state(),
@@ -194,7 +194,7 @@ class UnitCubeOptimizer:
     def restore(self, state: State) -> None:
         """Go on from a state; for a run not begun yet."""
         self.budget = state["budget"]
-        names = ("units", "variables", "values", "iterations", "sources", "messages", "tickets")
+        names = ("units", "variables", "values", "iterations", "sources", "messages", "proposal_ids")
         columns = [state[name] for name in names]
         for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):
             unit = np.array(unit)

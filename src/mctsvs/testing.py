@@ -23,7 +23,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from mctsvs.methods.base import Engine
-from mctsvs.methods.history import ELSEWHERE
+from mctsvs.methods.history import EXTERNAL
 from mctsvs.optimize import minimize
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Categorical, Float, Integer
@@ -306,7 +306,7 @@ def check_budget_is_exact(method: str, options: Options, budget: int = BUDGET) -
 
 
 def check_values_find_their_proposals(method: str, options: Options, budget: int = BUDGET) -> None:
-    """8. A proposal's ticket comes back with its value: a point from elsewhere never takes its place, however near."""
+    """8. A proposal's number comes back with its value: a point from elsewhere never takes its place, however near."""
     courses = []
     for first in (True, False):
         opt = Optimizer(BOX, method=method, seed=6, **options)
@@ -319,7 +319,9 @@ def check_values_find_their_proposals(method: str, options: Options, budget: int
                 if twin and not first:
                     opt.add(trial.x, None)
         own = [trial for trial in opt.trials if trial.source == "proposed"]
-        assert len({trial.ticket for trial in own} - {ELSEWHERE}) == len(own), "a ticket is missing, or given twice"
+        assert len({trial.proposal_id for trial in own} - {EXTERNAL}) == len(own), (
+            "a proposal_id is missing, or given twice"
+        )
         courses.append(np.array([trial.x for trial in own]))
     assert np.array_equal(courses[0], courses[1]), "a point from elsewhere was taken for the method's own"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.methods.history import ELSEWHERE
+from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices, InputError
 
@@ -102,7 +102,7 @@ class Trial:
         iteration: Of the method's choice of variables that this point belongs to; 0 for the initial design.
         source: "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", or "repeated".
         message: Why the evaluation failed, where that is known.
-        ticket: Number of the method's proposal; -1 for a point that is not the method's.
+        proposal_id: Number of the method's proposal; -1 for a point that is not the method's.
         purpose: What the method wants to learn from it, in words; empty where the method does not say.
         times: When it was asked for and told, and how long it took.
         constraints: Name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told.
@@ -124,7 +124,7 @@ class Trial:
     iteration: int = 0
     source: str = "proposed"
     message: str = ""
-    ticket: int = ELSEWHERE
+    proposal_id: int = EXTERNAL
     purpose: str = ""
     times: TrialTimes = field(default_factory=TrialTimes)
     constraints: dict[str, float] | None = None

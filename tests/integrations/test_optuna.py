@@ -160,7 +160,7 @@ def test_an_enqueued_point_is_somebody_elses() -> None:
     engine: Any = sampler.engine
     own = [trial.number for trial in study.trials[:-1] if VARIABLES in trial.system_attrs]
     assert own == [1, 4, 5, 6]
-    assert engine.history.tickets.tolist() == [-1, 0, -1, -1, 2, 3, 4]  # ticket 1 was half overwritten
+    assert engine.history.proposal_ids.tolist() == [-1, 0, -1, -1, 2, 3, 4]  # proposal id 1 was half overwritten
     assert np.allclose(engine.low.X[2], 0.5)
 
 
@@ -200,7 +200,7 @@ def test_threads_share_a_sampler() -> None:
     study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
     study.optimize(sparse, n_trials=60, n_jobs=8)
     assert all(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials)
-    assert study.sampler.engine.history.tickets.max() >= 40, "a thread threw away what the sampler had built up"
+    assert study.sampler.engine.history.proposal_ids.max() >= 40, "a thread threw away what the sampler had built up"
 
 
 def test_copies_of_a_sampler_go_different_ways() -> None:

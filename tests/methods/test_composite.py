@@ -19,7 +19,7 @@ def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
     nothing = Pending.of([], 30)
     for _ in range(12):
         (p,) = engine.propose(1, nothing)
-        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(p.x.sum()), p.variables, p.proposal_id)])
     for _ in range(60):
         best = engine.history.X[engine.history.best(1)[0]].copy()
         fresh = not engine.queue  # type: ignore[attr-defined]
@@ -27,7 +27,7 @@ def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
         if fresh:
             others = np.setdiff1d(np.arange(30), p.variables)
             assert np.array_equal(p.x[others], best[others])
-        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(p.x.sum()), p.variables, p.proposal_id)])
 
 
 def test_asking_for_many_gives_the_same_points_as_asking_for_one() -> None:

@@ -176,7 +176,7 @@ def test_plain_histories_have_no_further_columns() -> None:
     opt.tell(opt.ask()[0], 2.0)
     history = engine_of(opt).history
     assert (history.constraints.shape, history.noise.shape) == ((0, 0), (0,))
-    assert set(history.state()) == {"X", "y", "tickets", "failures"}
+    assert set(history.state()) == {"X", "y", "proposal_ids", "failures"}
     assert "details" not in opt.state()
 
 

@@ -151,28 +151,28 @@ def test_files_of_the_same_name_are_different_methods(tmp_path: Path, monkeypatc
 
 CONSTANT = """
 import numpy as np
-from mctsvs.methods.base import HistoryEngine
+from mctsvs.methods.base import Engine
 
-class Constant(HistoryEngine):
+class Constant(Engine):
     def propose(self, n, pending):
         return [self.proposal(np.full(self.dimension, {value}), self.everything) for _ in range(n)]
 """
 
 MINE = """
-from mctsvs.methods.base import HistoryEngine
+from mctsvs.methods.base import Engine
 from mctsvs.methods.registry import Method
 from mctsvs.utils.state import Saved
 
 LIMIT = 3
 
-class Half(HistoryEngine):
+class Half(Engine):
     pass
 
 class Stub:
     def __init__(self, offsets, rng, options): pass
     def propose(self, n, pending): return []
 
-class Bare(HistoryEngine):
+class Bare(Engine):
     def __init__(self): pass
     def propose(self, n, pending): return []
 

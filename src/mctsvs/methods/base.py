@@ -1,7 +1,7 @@
 """Engines: pure decisions over the unit cube. They never call the objective, and they always maximise.
 
-An engine numbers its proposals, and the number comes back with the value: the ticket. So values may come in any order
-or never, and a point that has no ticket is visibly somebody else's.
+An engine numbers its proposals, and the number comes back with the value as its `proposal_id`. So values may come in any
+order or never, and a point without one is visibly somebody else's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mctsvs.methods.history import ELSEWHERE, MORE, History
+from mctsvs.methods.history import EXTERNAL, MORE, History
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.space import Region
 from mctsvs.utils.options import Options
@@ -36,14 +36,14 @@ class Proposal:
         x: (D,) the point in the unit cube.
         variables: The variables that were moved to make it.
         iteration: Of the selector that chose the variables; 0 for the initial design.
-        ticket: Its number among the engine's proposals.
+        proposal_id: Its number among the engine's proposals.
         purpose: What its value is to tell, in words for people.
     """
 
     x: Array
     variables: Indices
     iteration: int = 0
-    ticket: int = ELSEWHERE
+    proposal_id: int = EXTERNAL
     purpose: str = ""
 
 
@@ -57,7 +57,7 @@ class Observation:
         x: (D,) the point in the unit cube.
         y: Its value, larger is better; NaN where the evaluation failed.
         variables: The variables it was made by moving.
-        ticket: Of the proposal it answers; `ELSEWHERE` for a point of the user's, or of another run.
+        proposal_id: Of the proposal it answers; `EXTERNAL` for a point of the user's, or of another run.
         objective: Beside constraints, the value itself, of which y is then the merit; NaN where it is missing.
         constraints: (m,) measured constraints, NaN where they are not known.
         noise: Standard deviation of the value's noise, where it was told.
@@ -66,7 +66,7 @@ class Observation:
     x: Array
     y: float
     variables: Indices
-    ticket: int = ELSEWHERE
+    proposal_id: int = EXTERNAL
     objective: float | None = None
     constraints: Array | None = None
     noise: float | None = None
@@ -76,9 +76,9 @@ class Observation:
             object.__setattr__(self, "y", math.copysign(LARGEST, self.y))
 
     @property
-    def foreign(self) -> bool:
+    def external(self) -> bool:
         """Whether it answers no proposal."""
-        return self.ticket == ELSEWHERE
+        return self.proposal_id == EXTERNAL
 
     @property
     def more(self) -> dict[str, Any]:
@@ -94,25 +94,25 @@ class Pending:
 
     Attributes:
         X: (p, D) the points in the unit cube.
-        tickets: (p,) the proposals they are, `ELSEWHERE` for points of others.
+        proposal_ids: (p,) the proposals they are, `EXTERNAL` for points of others.
     """
 
     X: Array
-    tickets: Indices
+    proposal_ids: Indices
 
     @classmethod
     def of(cls, trials: Sequence[Any], dimension: int) -> Pending:
         """Collect the points of trials.
 
         Args:
-            trials: Things with `unit` and `ticket`.
+            trials: Things with `unit` and `proposal_id`.
             dimension: Coordinates of the unit cube, D.
 
         Returns:
-            Their points and tickets.
+            Their points and proposal ids.
         """
         X = np.array([trial.unit for trial in trials]).reshape(len(trials), dimension)
-        return cls(X, np.array([trial.ticket for trial in trials], dtype=np.intp))
+        return cls(X, np.array([trial.proposal_id for trial in trials], dtype=np.intp))
 
     def beside(self, proposals: Sequence[Proposal]) -> Array:
         """Add proposals just made.
@@ -130,7 +130,7 @@ class Engine(Saved, ABC):
     """A method's decisions: what every method derives from.
 
     A subclass gives `propose`, names the fields it saves in `saved`, and its options in `options_type`. It extends
-    `absorb` to learn more than the history. All other methods have defaults, and the optimizer looks at nothing else.
+    `observe` to learn more than the history. All other methods have defaults, and the optimizer looks at nothing else.
     The optimizer above owns trial numbers, direction, units and validation.
 
     Args:
@@ -140,14 +140,14 @@ class Engine(Saved, ABC):
 
     Attributes:
         history: Everything told so far.
-        proposed: How many proposals have been made, which is the ticket of the next one.
+        proposed: How many proposals have been made, which is the number of the next one.
         region: Where points may lie; None for anywhere in the cube.
 
     Example:
         >>> engine = SomeEngine(offsets, rng, SomeEngine.options_type())
         >>> engine.plan(600)
         >>> (proposal,) = engine.propose(1, pending)
-        >>> engine.absorb([Observation(proposal.x, y, proposal.variables, proposal.ticket)])
+        >>> engine.observe([Observation(proposal.x, y, proposal.variables, proposal.proposal_id)])
         >>> engine.restore(engine.state())  # continues bit for bit
     """
 
@@ -175,14 +175,14 @@ class Engine(Saved, ABC):
             n proposals, each made by `proposal`, which numbers it.
         """
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
+    def observe(self, batch: Sequence[Observation]) -> None:
         """Learn values, in whatever order they come; a subclass that does more calls this first.
 
         Args:
-            batch: Answers to proposals, and points of others: see `Observation.foreign`.
+            batch: Answers to proposals, and points of others: see `Observation.external`.
         """
         for observation in batch:
-            self.history.add(observation.x, observation.y, observation.ticket, **observation.more)
+            self.history.add(observation.x, observation.y, observation.proposal_id, **observation.more)
 
     def plan(self, budget: int) -> None:
         """Be told how many evaluations there will be in all; most methods do not look ahead.
@@ -259,7 +259,7 @@ class Engine(Saved, ABC):
         return None
 
     def proposal(self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "") -> Proposal:
-        """Make a proposal with the next ticket.
+        """Make a proposal with the next number.
 
         Args:
             x: (D,) the point in the unit cube.
@@ -320,9 +320,6 @@ class Engine(Saved, ABC):
         if self.region is None or not self.region.constrained:
             return points
         return np.array([self.region.spread(x) for x in points]).reshape(points.shape)
-
-
-HistoryEngine = Engine
 
 
 def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:

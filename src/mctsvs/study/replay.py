@@ -155,7 +155,7 @@ class EventReader:
             if event.variables != self.before[0]:
                 self.before = event.variables, codec.unpack_positions(event.variables, len(space))
             source = event.text if event.kind == "ask" else "imported"
-            place = (event.iteration, source, "", event.ticket)
+            place = (event.iteration, source, "", event.proposal_id)
             times = TrialTimes(asked=event.value if event.kind == "ask" else None)
             trials.append(Trial(event.number, unit, self.before[1], space, None, *place, times=times))
         _check(event, trials, space)
@@ -179,7 +179,7 @@ def _check(event: Event, trials: list[Trial], space: Space) -> None:
         0 <= event.number < len(trials) and trials[event.number].value is None
     ):
         raise ValueError("a value of no trial that waits for one")
-    if event.kind == "ask" and (event.text not in SOURCES or (event.ticket >= 0) != (event.text == "proposed")):
+    if event.kind == "ask" and (event.text not in SOURCES or (event.proposal_id >= 0) != (event.text == "proposed")):
         raise ValueError("a trial from nowhere")
     if event.kind == "enqueue" and len(event.point) != 8 * space.n_coordinates:
         raise ValueError("a point of another space")

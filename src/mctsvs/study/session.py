@@ -123,7 +123,7 @@ class Session:
                     trial.number,
                     first,
                     trial.iteration,
-                    trial.ticket,
+                    trial.proposal_id,
                     trial.times.asked,
                     text=trial.source,
                     variables=codec.pack_positions(trial.variables, size),

@@ -139,7 +139,7 @@ def test_bad_points_are_kept_from_the_other_model() -> None:
     opt = run(bowl, 110, seed=0)
     engine = engine_of(opt, Auto)
     assert engine.challenger.bad
-    rows = np.isin(engine.history.tickets, engine.challenger.bad)
+    rows = np.isin(engine.history.proposal_ids, engine.challenger.bad)
     seen = engine.history.without(engine.challenger.bad)
     assert np.array_equal(seen.X, engine.history.X[~rows])
     assert (engine.history.y[rows] < np.median(engine.history.y[: len(rows)])).all()
@@ -158,7 +158,7 @@ def test_on_a_lattice_nothing_is_hidden(whole: bool, monkeypatch: pytest.MonkeyP
     for trial in opt.ask(10):
         opt.tell(trial, float(trial.number))
     engine, seen = engine_of(opt, Auto), list[int]()
-    engine.challenger.bad = engine.history.tickets[5:8].tolist()
+    engine.challenger.bad = engine.history.proposal_ids[5:8].tolist()
     original = FullSpaceModel.propose_alike
 
     def watch(model: FullSpaceModel, history: History, *rest: Any) -> Array:

@@ -146,7 +146,7 @@ def test_early_steps_beside_the_tests_move_all_variables_that_are_not_rejected()
     for _ in range(60):
         (trial,) = opt.ask()
         inside = engine(opt)
-        if isinstance(inside.phase, phases.Screening) and inside.open[trial.ticket].kind is TestKind.ALL:
+        if isinstance(inside.phase, phases.Screening) and inside.open[trial.proposal_id].kind is TestKind.ALL:
             assert np.array_equal(trial.variables, np.flatnonzero(~inside.evidence.rejected))
             moved.append(len(trial.variables))
         opt.tell(trial, sparse(trial.x))
@@ -281,7 +281,7 @@ def test_tests_of_others_do_not_make_room_for_steps() -> None:
     kinds = []
     for _ in range(8):
         (trial,) = second.ask()
-        kinds.append(engine(second).open[trial.ticket].kind)
+        kinds.append(engine(second).open[trial.proposal_id].kind)
         second.tell(trial, sparse(trial.x))
     assert sum(kind in (TestKind.ALL, TestKind.STEP, TestKind.LOCAL) for kind in kinds) <= 2
 
@@ -292,7 +292,7 @@ def test_a_late_probe_leads_nowhere_back() -> None:
         (trial,) = opt.ask()
         opt.tell(trial, sparse(trial.x))
     (probe,) = opt.ask()
-    assert engine(opt).open[probe.ticket].kind is TestKind.PROBE
+    assert engine(opt).open[probe.proposal_id].kind is TestKind.PROBE
     opt.add(opt.best.x, sparse(opt.best.x) + 0.5)  # another worker saw noise
     assert isinstance(engine(opt).phase, OptimiseFullSpace)
     opt.tell(probe, sparse(probe.x))

@@ -111,7 +111,7 @@ def ask(engine: GTBO, n: int = 1) -> list[Proposal]:
 
 
 def tell(engine: GTBO, proposal: Proposal, y: float) -> None:
-    engine.absorb([Observation(proposal.x, y, proposal.variables, proposal.ticket)])
+    engine.observe([Observation(proposal.x, y, proposal.variables, proposal.proposal_id)])
 
 
 def acting(x: Array) -> float:

@@ -53,7 +53,7 @@ def test_trained_again_every_thirty_evaluations() -> None:
     for _ in range(85):
         (p,) = engine.propose(1, Pending.of([], 8))
         trained.append(engine.trainings)
-        engine.absorb([Observation(p.x, float(p.x[0]), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(p.x[0]), p.variables, p.proposal_id)])
     assert np.flatnonzero(np.diff(trained)).tolist() == [19, 49, 79]
     assert len(engine.codes) == len(engine.history)
 

@@ -54,7 +54,7 @@ def test_candidates_move_a_few_coordinates_and_stay_in_the_box() -> None:
     rng = np.random.default_rng(0)
     centre = rng.random(200)
     low, high = np.clip(centre - 0.1, 0, 1), np.clip(centre + 0.1, 0, 1)
-    points = TuRBO(TuRBOOptions(candidates=500))._candidates(low, high, centre, rng)
+    points = TuRBO(TuRBOOptions(candidates=500)).candidates(low, high, centre, rng)
     moved = (points != centre).sum(axis=1)
     assert ((points >= low) & (points <= high)).all()
     assert moved.min() >= 1
@@ -83,11 +83,11 @@ def test_a_point_belongs_to_the_region_that_proposed_it_wherever_it_was_moved() 
     rng = np.random.default_rng(0)
     history = History(3)
     solver = TuRBO(TuRBOOptions(regions=2, start_points=2))
-    assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=10), rng)) == 4
+    assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_proposal_id=10), rng)) == 4
     assert solver.handed == {10: 0, 11: 0, 12: 1, 13: 1}
-    for ticket in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
-        history.add(np.full(3, 0.5), 1.0, ticket)
-    solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=14), rng)
+    for proposal_id in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
+        history.add(np.full(3, 0.5), 1.0, proposal_id)
+    solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_proposal_id=14), rng)
     assert [region.rows.tolist() for region in solver.regions] == [[1, 2], [0]]
     assert set(solver.handed) == {11, 12, 14}
 
