@@ -1,6 +1,6 @@
 """Engines: pure decisions over the unit cube. They never call the objective, and they always maximise.
 
-An engine numbers its proposals, and the number comes back with the value as its `proposal_id`. So values may come in any
+An engine numbers its proposals, and the number comes back with the value as its `proposal_id`. Values may come in any
 order or never, and a point without one is visibly somebody else's.
 """
 

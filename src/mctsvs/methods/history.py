@@ -22,7 +22,7 @@ EXTERNAL = -1  # proposal id of a point that no engine of this run proposed
 class History(Saved):
     """Points and values in the order they were told, in arrays that grow by half when full.
 
-    A point's `proposal_id` is the number its engine proposed it under, or `EXTERNAL`. Failed evaluations are kept apart:
+    A point's `proposal_id` is the number that its engine gave it, or `EXTERNAL`. Failed evaluations are kept apart:
     they are avoided, never fitted. What most runs do not have (`MORE`) is a column from the first point on that has it,
     with NaN for those before.
     """
