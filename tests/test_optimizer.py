@@ -68,8 +68,8 @@ def test_callback_and_failures() -> None:
         (lambda: Optimizer([(0, 1)]).tell(3, 1.0), "trial 3 was never asked for"),
         (lambda: Optimizer([(0, 1)]).tell("x", 1.0), "'x'"),  # type: ignore[arg-type]
         (lambda: Optimizer([(0, 1)]).tell(np.zeros(300), 1.0), "add() takes any point with its value"),  # type: ignore[arg-type]
-        (lambda: Optimizer(), "there are no variables: give space="),
-        (lambda: Optimizer([(0, 1)], bounds=[(0, 1)]), "space= and bounds= are both given"),
+        (lambda: Optimizer(), "there is no space: give the variables"),
+        (lambda: Optimizer([(0, 1)], bounds=[(0, 1)]), "give either space or bounds"),
         (lambda: Optimizer([(0, 1)], bugdet=5), "no option 'bugdet': did you mean 'budget'?"),
         (lambda: Optimizer([(0, 1)], args=5), "method 'auto' has no option 'args': docs/methods.md lists the options"),
         (lambda: Optimizer([(0, 1)], epoch=True), "method 'auto' has no option 'epoch': docs/methods.md lists"),

@@ -376,9 +376,9 @@ class Optimizer:
 
 
 def one_space(space: Any, bounds: Any) -> Any:
-    """The one of the two that is given."""
-    if space is not None and bounds is not None:
-        raise InputError("space= and bounds= are both given: they are two words for the variables, give one of them")
-    if space is None and bounds is None:
-        raise InputError("there are no variables: give space=, such as [(0, 1)] * 5 or {'rate': (0.1, 10)}")
-    return bounds if space is None else space
+    """The variables, which are given as `space` or as `bounds`."""
+    if bounds is None and space is None:
+        raise InputError("there is no space: give the variables, such as [(0, 1)] * 50 or {'rate': (0.1, 10)}")
+    if bounds is not None and space is not None:
+        raise InputError("give either space or bounds, which are the same")
+    return space if bounds is None else bounds

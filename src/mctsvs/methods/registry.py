@@ -244,6 +244,11 @@ def options_of(method: Method) -> tuple[str, ...]:
     return (*dict.fromkeys(name for kind in option_types(method) for name in kind.names()), "settings")
 
 
+def advertised(method: Method) -> list[str]:
+    """Names of the options a message may suggest: all but switches of experiments."""
+    return [*(name for kind in option_types(method) if kind.advertised for name in kind.names()), "settings"]
+
+
 def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> Method:
     """The method of that name, if it is installed and has these options; `arguments` may be meant by an unknown one."""
     method = find(name)
@@ -253,8 +258,7 @@ def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> M
     allowed = options_of(method)
     for option in options:
         if option not in allowed:
-            advertised = [known for kind in option_types(method) if kind.advertised for known in kind.names()]
-            meant = closest(option, [*arguments, *advertised, "settings"])
+            meant = closest(option, [*arguments, *advertised(method)])
             hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
             raise InputError(f"method {name!r} has no option {option!r}: {hint}")
     return method
