@@ -380,5 +380,5 @@ def one_space(space: Any, bounds: Any) -> Any:
     if bounds is None and space is None:
         raise InputError("there is no space: give the variables, such as [(0, 1)] * 50 or {'rate': (0.1, 10)}")
     if bounds is not None and space is not None:
-        raise InputError("give either space or bounds, which are the same")
+        raise InputError("give either space or bounds, which are the same; a first point goes to x0= or enqueue()")
     return space if bounds is None else bounds

@@ -11,7 +11,7 @@ import pytest
 from mctsvs import Float, Integer, Optimizer
 from mctsvs.methods.auto import Auto
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.evidence import TestKind
+from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.auto.full_space_search import FullSpaceModel
 from mctsvs.methods.auto.portfolio import Challenger
 from mctsvs.methods.history import History
@@ -42,7 +42,7 @@ def run(function: Callable[[Array], float], n: int, seed: int, *, batch: int = 1
 
 
 def challenges(opt: Optimizer) -> list[int]:
-    return [number for number, trial in enumerate(opt.trials) if trial.purpose == TestKind.CHALLENGE.value]
+    return [number for number, trial in enumerate(opt.trials) if trial.purpose == Kind.CHALLENGE.value]
 
 
 def test_good_points_bring_the_next_turn_soon_and_bad_ones_late() -> None:
@@ -125,7 +125,7 @@ def test_failures_do_not_disturb_it() -> None:
     opt = Optimizer([(0.0, 1.0)] * D, method="auto", seed=1)
     for _ in range(120):
         (trial,) = opt.ask()
-        opt.tell(trial, np.nan if trial.purpose == TestKind.CHALLENGE.value else valley(trial.x))
+        opt.tell(trial, np.nan if trial.purpose == Kind.CHALLENGE.value else valley(trial.x))
     assert 1 <= len(challenges(opt)) <= 10
 
 
