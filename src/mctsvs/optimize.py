@@ -27,7 +27,8 @@ from mctsvs.study import Study
 from mctsvs.study.tables import first_points
 from mctsvs.study.tables import rows as rows_of
 from mctsvs.trial import Recommendation, Trial, split
-from mctsvs.utils.validation import InputError, StudyError, check_bool, check_count, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import InputError, StudyError, check_bool, check_count
 from mctsvs.visualization.progress import ProgressReporter
 
 Objective = Callable[[Any], Any]

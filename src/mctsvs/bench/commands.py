@@ -38,7 +38,6 @@ from mctsvs.cli.arguments import add_data, add_variation, show, whole
 from mctsvs.cli.progress import display
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.utils.validation import InputError, check_count
-from mctsvs.visualization.progress import clock
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
 MOST_SEEDS = 100_000  # more are a slip of the finger

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from mctsvs.bench.grid import Listener, Progress
 from mctsvs.bench.run_store import Job
-from mctsvs.utils.formatting import printable
-from mctsvs.visualization.progress import ProgressReporter, clock
+from mctsvs.utils.formatting import clock, printable
+from mctsvs.visualization.progress import ProgressReporter
 from mctsvs.visualization.terminal import choose_view
 
 SHOWN = 12  # problems with their best value

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from mctsvs.space.constraints import Row
 from mctsvs.space.space import Space
-from mctsvs.utils.validation import Array, Indices, InputError, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import Array, Indices, InputError
 
 
 def deepest(half_spaces: HalfSpaces, rows: Sequence[Row], space: Space) -> Array:

@@ -31,7 +31,7 @@ class Region:
     """
 
     def __init__(self, space: Space, constraints: Any = ()) -> None:
-        self.space, self.constraints = space, known.listed(constraints)
+        self.space, self.constraints = space, known.as_list(constraints)
         self.rows, self.tests = known.made(self.constraints, space)
         self.first: Array | None = None  # a point known to be inside, where a search found none
         self._table = np.array([row.coefficients for row in self.rows]).reshape(len(self.rows), len(space))

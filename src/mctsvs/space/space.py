@@ -22,7 +22,7 @@ import numpy as np
 from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
-from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, is_list, number, variable_of
+from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, as_float, is_list, variable_of
 from mctsvs.utils.validation import Array, Indices, InputError, State
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
@@ -66,7 +66,7 @@ class Space:
         for v, choices in self._choices.items():
             alike.setdefault(len(choices), []).append(v)
         self._alike = [(np.array(vs), self.offsets[vs][:, None] + np.arange(c)) for c, vs in alike.items()]
-        self._labels = {v: _by_number(var) for v, var in enumerate(variables) if var.labels is not None}
+        self._labels = {v: _by_as_float(var) for v, var in enumerate(variables) if var.labels is not None}
         self._conditions = self._gates()
 
     def _gates(self) -> Conditions | None:
@@ -345,7 +345,7 @@ class Space:
     def _natural(self, v: int, value: Any) -> float:
         """NaN, if it is no value of the variable."""
         if v not in self._labels:
-            return number(value)
+            return as_float(value)
         labels = [*self._labels[v].values(), value]
         at = labels.index(value)
         return math.nan if at == len(labels) - 1 else [*self._labels[v]][at]
@@ -398,7 +398,7 @@ def _is_plain(variable: Variable) -> bool:
     return bare and isinstance(variable, Float) and not variable.log and variable.step is None
 
 
-def _by_number(variable: Variable) -> dict[float, Any]:
+def _by_as_float(variable: Variable) -> dict[float, Any]:
     """Natural units -> value, of a variable with labels."""
     labels = variable.labels or ()
     numbers = variable.numbers if isinstance(variable, Ordinal) else []

@@ -96,7 +96,7 @@ class Integer(AnyVariable):
 
     def __post_init__(self) -> None:
         for value in (self.low, self.high, self.step):
-            if not (number(value).is_integer() and abs(value) <= _LARGEST):
+            if not (as_float(value).is_integer() and abs(value) <= _LARGEST):
                 raise InputError(f"{short(value)} must be a whole number from -2**40 to 2**40")
         _check_numeric(self)
         super().__post_init__()
@@ -106,7 +106,7 @@ class Integer(AnyVariable):
         return self.low, self.high
 
     def fits(self, value: Any) -> bool:
-        return number(value).is_integer() and _on_grid(self, value)
+        return as_float(value).is_integer() and _on_grid(self, value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +153,7 @@ class Ordinal(AnyVariable):
     @property
     def numbers(self) -> list[float]:
         """The values, where all of them are numbers: then these are the natural units. Else empty."""
-        found = [number(value) for value in self.values]
+        found = [as_float(value) for value in self.values]
         return found if len(set(found)) == len(found) and all(map(math.isfinite, found)) else []
 
     @property
@@ -240,7 +240,7 @@ def variable_of(item: Any, name: str) -> Variable:
 
 
 def _check_numeric(var: Float | Integer) -> None:
-    low, high, bounds = number(var.low), number(var.high), f"bounds ({short(var.low)}, {short(var.high)})"
+    low, high, bounds = as_float(var.low), as_float(var.high), f"bounds ({short(var.low)}, {short(var.high)})"
     if not (math.isfinite(low) and math.isfinite(high)):
         raise InputError(f"{bounds} must be two finite numbers")
     if low >= high:
@@ -255,14 +255,14 @@ def _check_numeric(var: Float | Integer) -> None:
         raise InputError(f"step {var.step!r} does not go with log=True: one of them must be left out")
     # A step of a few rounding errors would merge neighbouring grid values.
     smallest = max(width / _LARGEST / 2, 16 * math.ulp(max(abs(low), abs(high))))
-    if var.step is not None and not smallest <= number(var.step) <= width:
+    if var.step is not None and not smallest <= as_float(var.step) <= width:
         raise InputError(f"step {var.step!r} must be a number from {smallest:.3g} to the width {width}")
 
 
 def _on_grid(var: Float | Integer, value: Any) -> bool:
-    if not var.low <= number(value) <= var.high:
+    if not var.low <= as_float(value) <= var.high:
         return False
-    steps = 0.0 if var.step is None else (number(value) - var.low) / var.step
+    steps = 0.0 if var.step is None else (as_float(value) - var.low) / var.step
     return abs(steps - round(steps)) <= 1e-6
 
 
@@ -297,7 +297,7 @@ def _python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def number(value: object) -> float:
+def as_float(value: object) -> float:
     """The value as a float; NaN where it is no number (a bool is none), infinite where it is too large."""
     try:
         return math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
