@@ -22,21 +22,24 @@ import numpy as np
 from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
-from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, as_float, is_list, variable_of
+from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, as_float, variable_of
 from mctsvs.utils.validation import Array, Indices, InputError, State
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
 
 class Space:
-    """The variables of a problem and their map to the unit cube; made by `Space.of`, never changed.
+    """The variables of a problem and their map to the unit cube. `Space.of` makes one, and it never changes.
 
-    `offsets`, shape (V + 1,): variable v owns the coordinates offsets[v]:offsets[v + 1]. `owner`, shape (D,):
-    the variable of each coordinate. `named`: built from a dict, so that an objective takes one.
+    Attributes:
+        offsets: Shape (V + 1,). Variable v owns the coordinates offsets[v]:offsets[v + 1].
+        owner: Shape (D,), the variable of each coordinate.
+        fixed: The variables that are never searched, by name.
 
-    >>> space = Space.of({"rate": (0.0, 1.0), "layers": Integer(1, 4), "kernel": Categorical(["rbf", "rq"])})
-    >>> space.params(np.array([0.5, 0.3, 0.9, 0.1]))
-    {'rate': 0.5, 'layers': 2, 'kernel': 'rbf'}
+    Example:
+        >>> space = Space.of({"rate": (0.0, 1.0), "layers": Integer(1, 4), "kernel": Categorical(["rbf", "rq"])})
+        >>> space.params(np.array([0.5, 0.3, 0.9, 0.1]))
+        {'rate': 0.5, 'layers': 2, 'kernel': 'rbf'}
     """
 
     def __init__(
@@ -78,16 +81,24 @@ class Space:
     def of(cls, spec: object) -> Space:
         """The space that `spec` describes.
 
-        `spec` is a Space; a sequence of (low, high) pairs or a (V, 2) array; a sequence of variables; or a
-        dict of name -> variable, where a variable is a Float, Integer, Ordinal, Boolean, Categorical or Fixed, a
-        (low, high) pair or an Optuna distribution.
+        Args:
+            spec: A Space. A list of (low, high) pairs, an array of shape (V, 2) or a `scipy.optimize.Bounds`. A list of
+                variables. A dict of name -> variable, pair, list of choices or Optuna distribution. A DataFrame with
+                the columns low and high and a row for each variable, or with two rows and a column for each variable.
+
+        Returns:
+            The space; a Space itself is returned as it is.
+
+        Raises:
+            InputError: The bounds or names cannot be used.
+
+        Example:
+            >>> Space.of({"rate": (0.0, 1.0), "kernel": ["rbf", "linear"]})
+            Space(2 variables, 3 coordinates)
         """
         if isinstance(spec, Space):
             return spec
-        items: Any = list(spec.values()) if isinstance(spec, Mapping) else spec
-        names = tuple(spec) if isinstance(spec, Mapping) else None
-        if not is_list(items):
-            raise InputError(f"{short(spec)} must be a list of (low, high) pairs or a dict of variables")
+        items, names = converters.items_and_names(spec)
         for name in names or ():
             if not isinstance(name, str):
                 raise InputError(f"variable name {name!r} must be a string")
@@ -103,7 +114,9 @@ class Space:
             for i in np.flatnonzero(~((width > 0) & (width < np.inf)))[:1]:
                 variable_of(items[i], names[i] if names else f"x{i}")
             return cls(table, (), names)
-        variables = [variable_of(item, names[i] if names else f"x{i}") for i, item in enumerate(items)]
+        variables = [
+            variable_of(item, names[i] if names else f"x{i}", choices=names is not None) for i, item in enumerate(items)
+        ]
         for i, variable in enumerate(variables):
             if names is None and (variable.when or isinstance(variable, Fixed)):
                 raise InputError(f"variable {i}: {variable} needs names: give a dict of name -> variable")
@@ -115,15 +128,11 @@ class Space:
     @classmethod
     def from_optuna(cls, distributions: Mapping[str, Any]) -> Space:
         """The space of Optuna's distributions by name, such as a trial's `distributions`."""
-        from mctsvs.space import converters
-
         return cls.of(converters.from_optuna(distributions))
 
     @classmethod
     def from_configspace(cls, space: Any) -> Space:
         """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions."""
-        from mctsvs.space import converters
-
         return cls.of(converters.from_configspace(space))
 
     @cached_property
@@ -157,6 +166,7 @@ class Space:
 
     @property
     def named(self) -> bool:
+        """Whether the variables have names, so that an objective takes a dict."""
         return self._declared is not None
 
     @property

@@ -19,10 +19,11 @@ _LARGEST = 2**40
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnyVariable:
-    """What every kind may have beside its values.
+    """What every kind of variable may have beside its values.
 
-    default   a value that is known to be reasonable: the first point has it. `...` for none, as None may be a choice
-    when      name of another variable -> its values, or one of them, with which this variable exists; always if empty
+    Args:
+        default: A value that is known to be reasonable. The first point has it. `...` means none: None may be a choice.
+        when: A dict of the name of another variable -> its values, or one of them. This variable exists only with them.
     """
 
     default: Any = ...
@@ -58,10 +59,20 @@ class AnyVariable:
 
 @dataclass(frozen=True, repr=False)
 class Float(AnyVariable):
-    """A real number in [low, high]; `log` searches its logarithm, `step` keeps it on low + k * step.
+    """A real number in [low, high].
 
-    >>> Space.of({"rate": Float(0.0, 10.0)}).params(np.array([0.25]))
-    {'rate': 2.5}
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether its logarithm is searched, as is right for rates and other factors.
+        step: The distance between its values, which are low + k * step. None means any value.
+
+    Raises:
+        InputError: The bounds, `log` and `step` do not fit together.
+
+    Example:
+        >>> Space.of({"rate": Float(0.0, 10.0)}).params(np.array([0.25]))
+        {'rate': 2.5}
     """
 
     low: float
@@ -83,10 +94,20 @@ class Float(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Integer(AnyVariable):
-    """A whole number in [low, high], both included; `step` keeps it on low + k * step.
+    """A whole number in [low, high], both included.
 
-    >>> Space.of({"layers": Integer(1, 4)}).params(np.array([0.99]))
-    {'layers': 4}
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether its logarithm is searched.
+        step: The distance between its values, which are low + k * step.
+
+    Raises:
+        InputError: The bounds, `log` and `step` do not fit together.
+
+    Example:
+        >>> Space.of({"layers": Integer(1, 4)}).params(np.array([0.99]))
+        {'layers': 4}
     """
 
     low: int
@@ -111,10 +132,17 @@ class Integer(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Categorical(AnyVariable):
-    """One of several choices without an order: None, bools, numbers, strings, or tuples of these.
+    """One of several choices without an order.
 
-    >>> Space.of({"kernel": Categorical(["rbf", "linear"])}).params(np.array([0.2, 0.7]))
-    {'kernel': 'linear'}
+    Args:
+        choices: The choices: None, bools, numbers, strings, or tuples of these.
+
+    Raises:
+        InputError: There is no choice, or one is there twice.
+
+    Example:
+        >>> Space.of({"kernel": Categorical(["rbf", "linear"])}).params(np.array([0.2, 0.7]))
+        {'kernel': 'linear'}
     """
 
     choices: Sequence[Any]
@@ -134,10 +162,17 @@ class Categorical(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(AnyVariable):
-    """One of several values in the order they are given: what is near is alike.
+    """One of several values in an order: neighbours in the list are taken to be alike.
 
-    >>> Space.of({"batch": Ordinal([16, 32, 64])}).params(np.array([0.9]))
-    {'batch': 64}
+    Args:
+        values: The values in their order: numbers, strings, or anything that may be a choice.
+
+    Raises:
+        InputError: There is no value, or one is there twice.
+
+    Example:
+        >>> Space.of({"batch": Ordinal([16, 32, 64])}).params(np.array([0.9]))
+        {'batch': 64}
     """
 
     values: Sequence[Any]
@@ -166,8 +201,9 @@ class Ordinal(AnyVariable):
 class Boolean(AnyVariable):
     """False or True.
 
-    >>> Space.of({"shrink": Boolean()}).params(np.array([0.9]))
-    {'shrink': True}
+    Example:
+        >>> Space.of({"shrink": Boolean()}).params(np.array([0.9]))
+        {'shrink': True}
     """
 
     @property
@@ -181,10 +217,14 @@ class Boolean(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Fixed(AnyVariable):
-    """One value, which is handed to the objective and never searched: a variable taken out without changing its code.
+    """One value that the objective gets and that is never searched. It takes a variable out without changing any code.
 
-    >>> Space.of({"rate": (0.0, 1.0), "kernel": Fixed("rbf")}).params(np.array([0.5]))
-    {'rate': 0.5, 'kernel': 'rbf'}
+    Args:
+        value: The value: None, a bool, a number, a string, or a tuple of these.
+
+    Example:
+        >>> Space.of({"rate": (0.0, 1.0), "kernel": Fixed("rbf")}).params(np.array([0.5]))
+        {'rate': 0.5, 'kernel': 'rbf'}
     """
 
     value: Any
@@ -220,8 +260,8 @@ class Floats(Sequence[Variable]):
         return tuple(map(Float, low, high)) if isinstance(at, slice) else Float(low, high)
 
 
-def variable_of(item: Any, name: str) -> Variable:
-    """The variable that `item` describes; what is wrong with it is said with its name."""
+def variable_of(item: Any, name: str, *, choices: bool = False) -> Variable:
+    """The variable that `item` describes, with `choices` a list of them too; what is wrong is said with its name."""
     if isinstance(item, Float | Integer | Categorical | Ordinal | Boolean | Fixed):
         return item
     item = item.tolist() if isinstance(item, np.ndarray) else item
@@ -232,11 +272,18 @@ def variable_of(item: Any, name: str) -> Variable:
         if kinds & {"FloatDistribution", "IntDistribution"}:
             numeric = Float if "FloatDistribution" in kinds else Integer
             return numeric(item.low, item.high, item.log, item.step)
+        if choices and is_choices(item):
+            return Categorical(item)
         if isinstance(item, tuple | list) and len(item) == 2:
             return Float(item[0], item[1])
         raise InputError(f"{short(item)} must be a (low, high) pair or a variable: {', '.join(KINDS)}")
     except InputError as error:
         raise InputError(f"variable {name!r}: {error}") from None
+
+
+def is_choices(item: Any) -> bool:
+    """Whether it is a list of choices: it has a string or a bool in it, or more than the two numbers of a range."""
+    return isinstance(item, list) and (len(item) > 2 or any(isinstance(value, str | bool) for value in item))
 
 
 def _check_numeric(var: Float | Integer) -> None:
@@ -275,7 +322,7 @@ def _conditions(when: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
         pairs[name] = tuple(_python(value) for value in listed)
         if not pairs[name]:
-            raise InputError(f"when={short(when)} never holds: it needs at least one value of {name!r}")
+            raise InputError(f"when={short(when)} has no value of {name!r}: it needs at least one")
     return tuple(pairs.items())
 
 
