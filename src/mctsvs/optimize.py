@@ -303,7 +303,7 @@ class Result:
         return f"Result({found}{more}: {self.message})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Result, {self.about.get('method', '')}".rstrip(", "))
 

@@ -37,6 +37,7 @@ from mctsvs.bench.runs import Runs, collect
 from mctsvs.cli.arguments import add_data, add_variation, show, whole
 from mctsvs.cli.progress import display
 from mctsvs.optimizer import DIRECTIONS
+from mctsvs.utils.formatting import clock
 from mctsvs.utils.validation import InputError, check_count
 
 DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"

@@ -56,6 +56,12 @@ class RunData:
         run.advice = lambda: advice_of(source)
         return run
 
+    @property
+    def problem(self) -> str:
+        """The name of the benchmark problem, which the command line notes in a study; empty where it is not known."""
+        note = dict(self.about.get("notes") or {}).get("command")
+        return str(note.get("problem") or "") if isinstance(note, dict) else ""
+
     @cached_property
     def importance(self) -> Mapping[str, float]:
         """Name -> score, the largest first; empty while no evaluation has succeeded."""

@@ -15,7 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mctsvs.visualization.progress import ProgressView, RunStats, clock
+from mctsvs.utils.formatting import clock
+from mctsvs.visualization.progress import ProgressView, RunStats
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
 LEAST = 0.1  # score that gets a bar

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from mctsvs import InputError, Study
+from mctsvs.visualization.dashboard import StudyShelf, application, bind, is_loopback
 from mctsvs.visualization.dashboard.live import LiveStudy
-from mctsvs.visualization.dashboard.server import StudyShelf, application, bind, is_loopback
 from mctsvs.visualization.report.sections import MAKERS
 
 pytestmark = pytest.mark.needs("plotly", "starlette", "uvicorn")
