@@ -81,7 +81,7 @@ def _alone(run: RunData) -> str:
     parts = sections(run)
     drawn = {name: one for part in parts for name, one in figures_of("", part).items()}
     body = navigation("", parts) + "".join(section_html("", part) for part in parts)
-    return page(run.label, subtitle(run), body, drawn)
+    return page(run.problem or run.label, subtitle(run), body, drawn)
 
 
 def _together(runs: Sequence[RunData]) -> str:

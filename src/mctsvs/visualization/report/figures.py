@@ -208,8 +208,8 @@ def workers(shown: Timeline) -> Figure:
     line = {"color": "@accent", "width": 8}
     lane = scatter("lines+markers", x, y, hover="%{y} at %{x:.3g} s", line=line, marker=marker)
     height, alt = max(280, 110 + 24 * len(shown.workers)), "When each worker was evaluating"
-    order = {"categoryorder": "array", "categoryarray": shown.workers}
-    across, upwards = titled("seconds since the start"), {"type": "category", "automargin": True, **order}
+    across = titled("seconds since the start")
+    upwards = names_axis(categoryorder="array", categoryarray=shown.workers)
     return figure([lane], height, wide=False, alt=alt, xaxis=across, yaxis=upwards, showlegend=False)
 
 
