@@ -17,7 +17,7 @@ from mctsvs import Optimizer, maximize, minimize
 from mctsvs.bench import problems
 from mctsvs.visualization import report as reports
 from mctsvs.visualization.progress import ProgressReporter, RunStats
-from mctsvs.visualization.terminal import screen
+from mctsvs.visualization.terminal import Screen
 
 HERE = Path(__file__).parent
 PROBLEM, BUDGET, SEEN, SEED = "Hartmann6_300", 200, 78, 3
@@ -48,7 +48,7 @@ def terminal() -> None:
         follower.told(trial)
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(f"$ mctsvs run {PROBLEM} --shuffle --shift --budget {BUDGET}", style="dim", highlight=False)
-    console.print(screen(follower.account))
+    console.print(Screen(follower.account))
     console.save_svg(str(HERE / "terminal.svg"), title="mctsvs run")
 
 

@@ -67,7 +67,7 @@ def test_lists_of_choices_and_types_as_other_tools_call_them() -> None:
         l = { type = "cat", choices = [1, 2] }
         """
     )
-    expected = [["x", "y"], [16, 32, 64], [1, "auto"], [True, False], ["x"]]
+    expected: list[list[object]] = [["x", "y"], [16, 32, 64], [1, "auto"], [True, False], ["x"]]
     assert list(file.variables.values()) == [
         *map(Categorical, expected),
         *(Float(1.0, 2.0), Integer(1, 9), Boolean(), Categorical(["x"])),

@@ -110,12 +110,12 @@ def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile
 
 
 @functools.cache
-def _function(spec: str) -> Callable[[Any], Any]:
+def _function(spec: str) -> Callable[..., Any]:
     function = plugins.load(spec)
     if not callable(function):
         where, _, name = spec.rpartition(":")
         raise InputError(f"{name!r} in {where!r} is no function but {function!r:.60}")
-    return cast(Callable[[Any], Any], function)
+    return cast(Callable[..., Any], function)
 
 
 def function_problem(name: str, function: PythonFunction, variation: Variation, direction: str | None) -> UserProblem:

@@ -113,7 +113,7 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
                 f"or scipy's LinearConstraint or NonlinearConstraint"
             )
     for row in rows:
-        _check_numeric(row, space)
+        _check_numbers(row, space)
     _check_room(rows)
     return rows, tests
 
@@ -347,7 +347,7 @@ def _dense(values: Any) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
 
 
-def _check_numeric(row: Row, space: Space) -> None:
+def _check_numbers(row: Row, space: Space) -> None:
     for v in np.flatnonzero(row.coefficients):
         variable = space.variables[int(v)]
         if isinstance(variable, Categorical) or (isinstance(variable, Ordinal) and not variable.numbers):

@@ -42,7 +42,8 @@ def items_and_names(spec: Any) -> tuple[Any, tuple[Any, ...] | None]:
         spec = np.asarray(spec)  # a tensor too
     if not is_list(spec):
         raise InputError(f"{short(spec)} must be a list of (low, high) pairs or a dict of variables")
-    shape = np.shape(spec) if isinstance(spec, np.ndarray) or (len(spec) == 2 and _is_table(spec)) else ()
+    table = isinstance(spec, np.ndarray) or (len(spec) == 2 and _is_table(spec))
+    shape: tuple[int, ...] = np.shape(spec) if table else ()
     if len(shape) == 2 and shape[1] != 2:
         wrong = f"bounds of shape {shape} cannot be used: they must be (variables, 2)"
         raise InputError(f"{wrong}, so transpose them: bounds.T" if shape[0] == 2 else wrong)

@@ -123,7 +123,7 @@ class Space:
         fixed = {name: v for name, v in zip(names or (), variables, strict=False) if isinstance(v, Fixed)}
         searched = [v for v in variables if not isinstance(v, Fixed)]
         ends = np.array([v.ends for v in searched], np.float64).reshape(-1, 2)
-        return cls(ends, () if all(map(_is_plain, searched)) else searched, names, fixed)
+        return cls(ends, () if all(map(_is_plain_float, searched)) else searched, names, fixed)
 
     @classmethod
     def from_optuna(cls, distributions: Mapping[str, Any]) -> Space:
@@ -403,7 +403,7 @@ class Space:
         return InputError(f"variable {self.names[v]!r}: value {short(value)} must fit {self.variables[v]}")
 
 
-def _is_plain(variable: Variable) -> bool:
+def _is_plain_float(variable: Variable) -> bool:
     bare = variable.default is ... and not variable.when
     return bare and isinstance(variable, Float) and not variable.log and variable.step is None
 

@@ -32,7 +32,7 @@ class AnyVariable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", _conditions(self.when))
         if self.default is not ...:
-            object.__setattr__(self, "default", _python(self.default))
+            object.__setattr__(self, "default", _as_python(self.default))
             if not self.fits(self.default):
                 raise InputError(f"default {short(self.default)} must be one of the values of {self!r}")
 
@@ -320,7 +320,7 @@ def _conditions(when: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         raise InputError(f"when={short(when)} must be a dict of name -> values, such as {{'kernel': ['rbf', 'poly']}}")
     for name, values in pairs.items():
         listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
-        pairs[name] = tuple(_python(value) for value in listed)
+        pairs[name] = tuple(_as_python(value) for value in listed)
         if not pairs[name]:
             raise InputError(f"when={short(when)} has no value of {name!r}: it needs at least one")
     return tuple(pairs.items())
@@ -330,7 +330,7 @@ def _distinct(values: Any, word: str) -> tuple[Any, ...]:
     """As a tuple, so that equality and hashing work."""
     if not is_list(values) or not len(values):
         raise InputError(f"{word}s {short(values)} must be a list of at least one value")
-    found = tuple(_python(value) for value in values)
+    found = tuple(_as_python(value) for value in values)
     for value in found:
         if not _is_plain(value):
             raise InputError(f"{word} {short(value)} must be None, a bool, number, string or tuple")
@@ -340,7 +340,7 @@ def _distinct(values: Any, word: str) -> tuple[Any, ...]:
     return found
 
 
-def _python(value: Any) -> Any:
+def _as_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -57,10 +57,15 @@ class RunData:
         return run
 
     @property
-    def problem(self) -> str:
-        """The name of the benchmark problem, which the command line notes in a study; empty where it is not known."""
+    def command(self) -> Mapping[str, Any]:
+        """What the command line has noted in the study: the benchmark problem and how it was run. Else empty."""
         note = dict(self.about.get("notes") or {}).get("command")
-        return str(note.get("problem") or "") if isinstance(note, dict) else ""
+        return note if isinstance(note, dict) else {}
+
+    @property
+    def problem(self) -> str:
+        """The name of the benchmark problem; empty where it is not known."""
+        return str(self.command.get("problem") or "")
 
     @cached_property
     def importance(self) -> Mapping[str, float]:

@@ -157,7 +157,7 @@ def _bands(shown: Story) -> list[dict[str, Any]]:
 def selection(shown: Selection) -> Figure:
     middle = (shown.edges[:-1] + shown.edges[1:] - 1) / 2.0
     z = [plain(np.round(row, 3)) for row in shown.share]
-    trace = {"type": "heatmap", "x": plain(middle), "y": [text(name) for name in shown.names], "z": z}
+    trace: dict[str, Any] = {"type": "heatmap", "x": plain(middle), "y": [text(name) for name in shown.names], "z": z}
     trace |= {"zmin": 0, "zmax": 1, "xgap": 0.5, "ygap": 1, "colorscale": "@scale"}
     trace["colorbar"] = colour_bar("share moved", tickformat=".0%")
     trace["hovertemplate"] = "%{y} moved in %{z:.0%} of the evaluations around %{x:.0f}<extra></extra>"
@@ -175,8 +175,8 @@ def constraints(shown: Constraints) -> Figure:
         data.append(scatter("markers", x, plain(shown.value[rows, i]), hover=hover, name=text(name), marker=marker))
     zero = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0, "line": {"color": "@ink", "width": 1}}
     alt, upwards = "Measured constraints against evaluation", titled("constraint, kept at 0 or below")
-    look = {"shapes": [zero], "legend": below(), "showlegend": True}
-    return figure(data, 320, alt=alt, xaxis=titled("evaluation"), yaxis=upwards, **look)
+    layout: dict[str, Any] = {"xaxis": titled("evaluation"), "yaxis": upwards, "shapes": [zero]}
+    return figure(data, 320, alt=alt, **layout, legend=below(), showlegend=True)
 
 
 def time_used(shown: Timeline) -> Figure:
@@ -215,12 +215,17 @@ def workers(shown: Timeline) -> Figure:
 
 def scores(shown: Importance) -> Figure:
     colours = ["@accent" if value > 0.5 else "@faint" for value in shown.score]
-    bar = {"type": "bar", "orientation": "h", "y": [text(name) for name in shown.names], "x": plain(shown.score)}
+    bar: dict[str, Any] = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [text(name) for name in shown.names],
+        "x": plain(shown.score),
+    }
     bar |= {"marker": {"color": colours}, "hovertemplate": "%{y}: %{x:.3f}<extra></extra>"}
     across = titled("how sure it is that it matters", range=[0, 1.02])
-    look = {"shapes": [upright(0.5, "@quiet")], "showlegend": False}
-    alt, height = "How sure it is that each variable matters", 90 + 22 * len(shown.names)
-    return figure([bar], height, wide=False, alt=alt, xaxis=across, yaxis=names_axis(), **look)
+    alt, height, half = "How sure it is that each variable matters", 90 + 22 * len(shown.names), upright(0.5, "@quiet")
+    axes = {"xaxis": across, "yaxis": names_axis()}
+    return figure([bar], height, wide=False, alt=alt, **axes, shapes=[half], showlegend=False)
 
 
 def effects(shown: Importance) -> Figure:

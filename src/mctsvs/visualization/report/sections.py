@@ -286,16 +286,13 @@ MAKERS: Mapping[str, tuple[str, Callable[[ReportContext], Content]]] = {
 
 
 def how_to_repeat(run: RunData) -> str:
-    """From the note that the command line leaves in a study, else from what the run says of itself."""
-    note = dict(run.about.get("notes") or {}).get("command")
-    if isinstance(note, dict) and isinstance(note.get("problem"), str):
-        return _command(run, note)
-    return _python(run)
+    """The command of a benchmark problem, which a study has noted, or lines of Python."""
+    return _command(run) if run.problem else _python(run)
 
 
-def _command(run: RunData, note: dict[str, Any]) -> str:
-    about = run.about
-    words = ["mctsvs", "run", note["problem"], "--method", str(about.get("method", ""))]
+def _command(run: RunData) -> str:
+    about, note = run.about, run.command
+    words = ["mctsvs", "run", run.problem, "--method", str(about.get("method", ""))]
     words += ["--budget", str(note.get("budget", len(run.told))), "--seed", str(about.get("seed", 0))]
     for name, value in dict(about.get("options") or {}).items():
         words += ["--set", f"{name}={value!r}"]
