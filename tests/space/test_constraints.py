@@ -224,7 +224,7 @@ def test_a_state_goes_on_and_functions_are_given_again() -> None:
     state = opt.state()
     with pytest.raises(InputError, match="function 'allowed'"):
         Optimizer.restore(state)
-    with pytest.raises(InputError, match="are others"):
+    with pytest.raises(InputError, match="are not those that were stored"):
         Optimizer.restore(state, constraints=[allowed])
     again = Optimizer.restore(state, constraints=[SUM, allowed])
     assert np.array_equal(opt.ask()[0].unit, again.ask()[0].unit)

@@ -196,7 +196,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _table(value: Any) -> Mapping[str, Any]:
-    """What a short form stands for."""
+    """The table that a short form stands for."""
     if isinstance(value, Mapping):
         return value
     if is_choices(value):

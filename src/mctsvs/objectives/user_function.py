@@ -87,8 +87,8 @@ class PythonFunction:
 def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile | None = None) -> PythonFunction:
     """The function, imported once to see that it is there.
 
-    What the space file does not say, its variables or its direction, an attribute `space` or `direction` does, the
-    function's own or one beside it in the file. Where nobody says the variables, they are those of `otherwise`.
+    If the space file does not have the variables or the direction, they are read from an attribute `space` or
+    `direction` of the function or of its module. If they are nowhere, the variables are those of `otherwise`.
     """
     function = _function(plugins.absolute(spec))
     where = spec.rpartition(":")[0]

@@ -31,7 +31,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Of all variables; `gates` are in an order in which a parent's own gates come before those it is the parent of."""
+    """The gates of all variables. A parent's own gates come before those it is the parent of."""
 
     gates: tuple[Gate, ...]
     order: Indices  # the searched variables, each behind those it depends on

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as short
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -87,14 +88,14 @@ class Test:
 
 
 def as_list(given: Any) -> list[Any]:
-    """The constraints, where one alone may be given without a list."""
+    """The constraints as a list; one alone may be given without a list."""
     if given is None:
         return []
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
-    """The rows and the tests that they stand for."""
+    """The rows and the tests that the constraints stand for."""
     rows: list[Row] = []
     tests: list[Test] = []
     for i, item in enumerate(given, 1):
@@ -119,7 +120,7 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
 
 
 def stored(given: Sequence[Any]) -> list[Any]:
-    """As plain data; of functions, only what they are called."""
+    """The constraints as plain data; of a function, only its name is stored."""
     plain: list[Any] = []
     for item in given:
         kind = type(item).__name__
@@ -133,10 +134,10 @@ def stored(given: Sequence[Any]) -> list[Any]:
 
 
 def given_again(plain: Sequence[Any], given: Any) -> list[Any]:
-    """The constraints stored as `plain`: those given, if they are the same, which they must be where functions are."""
+    """The constraints that were stored as `plain`. Functions are not stored, so that they must be given again."""
     if given is not None:
         if (now := stored(as_list(given))) != list(plain):
-            raise InputError(f"the constraints are others: {short(list(plain))} were stored, not {short(now)}")
+            raise InputError(f"the constraints {short(now)} are not those that were stored: {short(list(plain))}")
         return as_list(given)
     for item in plain:
         if isinstance(item, dict) and "function" in item:
@@ -144,17 +145,11 @@ def given_again(plain: Sequence[Any], given: Any) -> list[Any]:
                 f"the function {item['function']!r} is among the constraints, and functions are not stored: give all "
                 f"of them again with constraints="
             )
-    return [item if isinstance(item, str) else _Linear(**item) for item in plain]
+    return [item if isinstance(item, str) else LinearConstraint(**item) for item in plain]
 
 
-class _Linear:
-    """A `scipy.optimize.LinearConstraint` without scipy."""
-
-    def __init__(self, A: Any, lb: Any, ub: Any) -> None:
-        self.A, self.lb, self.ub = A, lb, ub
-
-
-_Linear.__name__ = "LinearConstraint"
+class LinearConstraint(SimpleNamespace):
+    """A `scipy.optimize.LinearConstraint` that is read from a file without scipy."""
 
 
 def _stated(text: str, space: Space) -> list[Row]:
@@ -359,7 +354,7 @@ def _check_numbers(row: Row, space: Space) -> None:
 
 
 def _check_room(rows: Sequence[Row]) -> None:
-    """Two rows that hold together on a plane alone are an equality."""
+    """Refuse two rows that hold together on a plane alone: they are an equality."""
     tightest: dict[bytes, tuple[float, str]] = {}  # limit and name, by direction
     for row in rows:
         length = float(np.abs(row.coefficients).max())

@@ -70,7 +70,7 @@ def _items_of_frame(frame: Any) -> tuple[Any, tuple[Any, ...] | None]:
 
 
 def from_optuna(distributions: Mapping[str, Any]) -> dict[str, Variable]:
-    """Those with one value are fixed."""
+    """The variables of Optuna's distributions; those with one value are fixed."""
     if not isinstance(distributions, Mapping):
         raise InputError(f"{distributions!r:.60} must be a dict of name -> Optuna distribution")
     found: dict[str, Variable] = {}
@@ -85,7 +85,7 @@ def from_optuna(distributions: Mapping[str, Any]) -> dict[str, Variable]:
 
 
 def from_configspace(space: Any) -> dict[str, Variable]:
-    """With defaults and conditions."""
+    """The variables of a ConfigurationSpace, with their defaults and conditions."""
     if not hasattr(space, "conditions") or not hasattr(space, "forbidden_clauses"):
         raise InputError(f"{space!r:.60} must be a ConfigSpace.ConfigurationSpace")
     if space.forbidden_clauses:
@@ -148,7 +148,7 @@ def _values(condition: Any) -> list[Any]:
 
 
 def row(var: Variable) -> list[Any]:
-    """Its kind, its own fields, and what not every variable has."""
+    """The variable as a list of its kind, its own fields, and what not every variable has."""
     own = {name: nested(value, list) for name, value in vars(var).items()}
     default, when = own.pop("default"), dict(own.pop("when"))
     more = ({} if default is ... else {"default": default}) | ({"when": when} if when else {})

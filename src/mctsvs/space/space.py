@@ -49,9 +49,13 @@ class Space:
         names: Sequence[str] | None = None,
         fixed: Mapping[str, Fixed] | None = None,
     ):
-        """For `Space.of`, after validation: bounds (V, 2); no `variables` when all are plain floats.
+        """`Space.of` calls this after validation.
 
-        `names` are those of all variables in the order they were declared, the fixed ones among them.
+        Args:
+            bounds: Shape (V, 2).
+            variables: The V variables; none when all are plain floats.
+            names: The names of all variables in the order they were declared, the fixed ones among them.
+            fixed: The variables that are never searched.
         """
         self.fixed = dict(fixed or {})
         if not len(bounds):
@@ -127,12 +131,26 @@ class Space:
 
     @classmethod
     def from_optuna(cls, distributions: Mapping[str, Any]) -> Space:
-        """The space of Optuna's distributions by name, such as a trial's `distributions`."""
+        """The space of Optuna's distributions.
+
+        Args:
+            distributions: A dict of name -> distribution, such as a trial's `distributions`.
+
+        Raises:
+            InputError: It has something else in it.
+        """
         return cls.of(converters.from_optuna(distributions))
 
     @classmethod
     def from_configspace(cls, space: Any) -> Space:
-        """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions."""
+        """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions.
+
+        Args:
+            space: The ConfigurationSpace.
+
+        Raises:
+            InputError: It has a parameter, condition or forbidden clause that is not supported.
+        """
         return cls.of(converters.from_configspace(space))
 
     @cached_property
@@ -282,7 +300,7 @@ class Space:
         return self._there(self.decode(u))
 
     def _there(self, x: Array) -> Mask:
-        """The same in natural units."""
+        """Which variables exist at x, in natural units."""
         if self._conditions is None:
             return np.ones(x.shape, np.bool_)
         return self._conditions.active(x)[..., : len(self)]
@@ -310,7 +328,7 @@ class Space:
         return self.params_at(self.decode(u))
 
     def params_at(self, x: Array) -> dict[str, Any]:
-        """The same at x, (V,)."""
+        """name -> Python value at x, (V,), of the variables that exist."""
         values: list[Any] = x.tolist()
         for v in np.flatnonzero(self._scale.whole).tolist():
             values[v] = int(values[v])

@@ -1,4 +1,4 @@
-"""Kinds of variables, each checked when made."""
+"""The kinds of variables; each is checked when it is made."""
 
 from __future__ import annotations
 

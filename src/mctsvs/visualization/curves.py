@@ -149,7 +149,7 @@ class Selection:
 
 
 def selection(run: RunData, variables: int = 30, bins: int = 60) -> Selection:
-    """Of the variables that matter most, then of those moved most often without the evaluations that moved all."""
+    """The variables that matter most, then those moved most often by evaluations that did not move all."""
     n, V = len(run.told), len(run.space)
     bins = max(1, min(bins, n))
     edges = np.linspace(0, n, bins + 1).round().astype(np.intp)
@@ -183,7 +183,7 @@ class Constraints:
 
 
 def constraints(run: RunData) -> Constraints | None:
-    """None where no evaluation has any."""
+    """The measured constraints; None where no evaluation has any."""
     measured = [getattr(trial, "constraints", None) or {} for trial in run.told]
     names = list(dict.fromkeys(name for row in measured for name in row))
     if not names:
@@ -227,7 +227,7 @@ class Timeline:
 
 
 def timeline(run: RunData) -> Timeline | None:
-    """None where nothing is known of time, as in studies of older versions."""
+    """When each evaluation was asked and told; None where no times are known."""
     rows = [i for i, t in enumerate(run.told) if t.times.asked is not None and t.times.told is not None]
     if not rows:
         return None
@@ -241,7 +241,7 @@ def timeline(run: RunData) -> Timeline | None:
 
 
 def _lanes(processes: Sequence[str], asked: Array, told: Array) -> list[str]:
-    """A lane for each process; one that began after another's end takes its lane, as when a run is taken up again."""
+    """A lane for each process. One that began after another's end takes its lane, as when a run is resumed."""
     spans: dict[str, tuple[float, float]] = {}
     for name, begun, ended in zip(processes, asked.tolist(), told.tolist(), strict=True):
         first, last = spans.get(name, (begun, ended))

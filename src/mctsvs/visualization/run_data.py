@@ -1,4 +1,4 @@
-"""What pictures need of a run, read in one way from whatever holds it: a Result, a Study, an Optimizer."""
+"""A run as pictures need it, read in the same way from a Result, a Study or an Optimizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One study as a page that changes: what is new is read when somebody looks, thinking happens beside it."""
+"""One study as a page that changes: news is read when a reader asks, and the model is fitted in a thread beside it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BackgroundModel:
 
 
 class LiveStudy:
-    """Of one file; may be asked from several threads."""
+    """The page of one study file; several threads may ask it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.followed = path, StudyFollower(path)
@@ -131,7 +131,7 @@ class LiveStudy:
         self._thinker.start()
 
     def _is_up_to_date(self) -> bool:
-        """Whether all events are in the thoughts; the thoughts of a run that nobody has asked for news of are not."""
+        """Whether the model has seen all events of the study."""
         assert self.followed.journal is not None
         return self._thought_of == self.followed.journal.length and not self._thinker.is_alive()
 
