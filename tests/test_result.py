@@ -96,12 +96,12 @@ def test_words() -> None:
     [
         ("n_calls", "budget="),
         ("maxiter", "budget="),
-        ("bounds", "second argument"),
+        ("dimensions", "second argument"),
         ("random_state", "seed="),
         ("n_jobs", "workers="),
         ("wrokers", "did you mean workers="),
         ("max_second", "did you mean max_seconds="),
-        ("cpp", "no option 'cpp'"),
+        ("cpp", "no option of that name"),
     ],
 )
 def test_arguments_that_are_nearly_right_get_a_hint(name: str, hint: str) -> None:
@@ -114,8 +114,9 @@ def test_what_is_missing_is_said() -> None:
         mctsvs.minimize(sphere, budget=3)
     with pytest.raises(mctsvs.InputError, match="no budget"):
         mctsvs.minimize(sphere, BOX)
-    with pytest.raises(mctsvs.InputError, match="second argument"):
-        mctsvs.minimize(sphere, bounds=BOX, budget=3)
+    assert mctsvs.minimize(sphere, bounds=BOX, budget=3).nfev == 3
+    with pytest.raises(mctsvs.InputError, match="x0="):
+        mctsvs.minimize(sphere, [0.5] * 12, bounds=BOX, budget=3)
 
 
 def test_the_first_points_are_those_given(tmp_path: Path) -> None:

@@ -220,7 +220,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_command_that_is_shown_repeats_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = str(tmp_path / "s.db")
-    words = "run Levy10_30 --method mcts-vs-rs --budget 8 --seed 5 --shift --problem-seed 3 --set k=5 --quiet --study"
+    words = (
+        "bench run Levy10_30 --method mcts-vs-rs --budget 8 --seed 5 --shift --problem-seed 3 --set k=5 --quiet --study"
+    )
     assert main([*words.split(), where]) == 0
     with Study(where, readonly=True) as study:
         command = how_to_repeat(RunData.of(study))

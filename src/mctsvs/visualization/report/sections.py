@@ -292,7 +292,7 @@ def how_to_repeat(run: RunData) -> str:
 
 def _command(run: RunData) -> str:
     about, note = run.about, run.command
-    words = ["mctsvs", "run", run.problem, "--method", str(about.get("method", ""))]
+    words = ["mctsvs", "bench", "run", run.problem, "--method", str(about.get("method", ""))]
     words += ["--budget", str(note.get("budget", len(run.told))), "--seed", str(about.get("seed", 0))]
     for name, value in dict(about.get("options") or {}).items():
         words += ["--set", f"{name}={value!r}"]
