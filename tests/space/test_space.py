@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds
 
+import mctsvs
 from mctsvs.space import Boolean, Categorical, Float, Integer, Ordinal, Space, Variable
 from mctsvs.utils.validation import Array, InputError
 
@@ -189,6 +190,11 @@ def test_bounds_as_other_libraries_have_them() -> None:
         {"a": Categorical(["x", "y"]), "b": Categorical([16, 32, 64]), "c": Categorical([0, "auto"]),
          "d": Categorical([True, False])}
     )  # fmt: skip
+
+
+def test_names_of_other_libraries_are_told_ours() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Real', use Float"):
+        _ = mctsvs.Real  # type: ignore[attr-defined]
 
 
 @pytest.mark.needs("pandas")

@@ -123,7 +123,7 @@ def test_nothing_is_shown_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
     mctsvs.minimize(f, [(0, 1)] * 40, budget=5, progress=True)
     assert capfd.readouterr() == ("", "")
     with pytest.raises(mctsvs.InputError, match="progress="):
-        mctsvs.minimize(f, [(0, 1)] * 40, budget=5, progress="yes")
+        mctsvs.minimize(f, [(0, 1)] * 40, budget=5, progress="yes")  # type: ignore[arg-type]
 
 
 def test_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
