@@ -194,7 +194,7 @@ def test_bounds_as_other_libraries_have_them() -> None:
 
 def test_names_of_other_libraries_are_told_ours() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Real', use Float"):
-        _ = mctsvs.Real  # type: ignore[attr-defined]
+        _ = mctsvs.Real
 
 
 @pytest.mark.needs("pandas")
