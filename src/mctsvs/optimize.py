@@ -266,7 +266,10 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
 
     opt = owner if isinstance(owner, Optimizer) else owner.optimizer
     source = Path(x0) if isinstance(x0, str | os.PathLike) else x0
-    points = first_points(source, opt.space)
+    if isinstance(source, Path):
+        points = first_points(source, opt.space)
+    else:
+        points = None if "value" in source.columns else source.to_dict("records")
     if points is not None:
         for row, point in enumerate(points, 1):
             with _in_row(row, source):

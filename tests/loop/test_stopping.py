@@ -96,8 +96,9 @@ def test_limits_are_checked(name: str, value: Any) -> None:
 @pytest.mark.parametrize("crew", [{}, {"workers": 1}])
 def test_a_callback_that_cannot_be_called_costs_no_evaluation(crew: dict[str, Any]) -> None:
     calls: list[Any] = []
+    wrong: Any = 3
     with pytest.raises(InputError, match="callback=3 cannot be used: give a function"):
-        mctsvs.minimize(calls.append, BOX, budget=3, callback=3, **crew)
+        mctsvs.minimize(calls.append, BOX, budget=3, callback=wrong, **crew)
     assert not calls
 
 
