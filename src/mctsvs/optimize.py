@@ -30,7 +30,8 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.trial import Recommendation, Trial
-from mctsvs.utils.validation import EvaluationFailed, InputError, check_count, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
     import pandas
@@ -411,7 +412,7 @@ class Result:
         return f"Result({found}{more}: {self.message})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Result, {self.about.get('method', '')}".rstrip(", "))
 

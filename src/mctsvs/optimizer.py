@@ -312,7 +312,7 @@ class Optimizer:
         )
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Optimizer, {self.method}")
 

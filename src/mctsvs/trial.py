@@ -256,7 +256,10 @@ def as_value(value: Any) -> float:
     """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
     number = as_number(value)
     if number is None:
-        raise InputError(f"the value {value!r:.60} is not a number: tell a float, or None if the evaluation failed")
+        hint = "tell a float, or None if the evaluation failed"
+        if isinstance(value, tuple | list) and len(value) > 1:
+            hint = "there is one objective only, and measured constraints are (value, {name: number})"
+        raise InputError(f"the value {value!r:.60} is not a number: {hint}")
     return number if math.isfinite(number) else math.nan
 
 

@@ -380,7 +380,7 @@ class Study:
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Study {self.path.name}, {self.method}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,6 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     whole = [name for name in spelled if word.lower() in (name, *name.split("-"))]
     found = sorted(whole, key=len) or difflib.get_close_matches(word.lower(), spelled, n=1)
     return spelled[found[0]] if found else None
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """x17, x203 and 4 others."""
-    if len(names) > most:
-        more = len(names) - most
-        return f"{', '.join(names[:most])} and {more} other{'s' * (more > 1)}"
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
