@@ -26,7 +26,7 @@ from mctsvs import InputError, Study, StudyError, Trial
 from mctsvs.methods.registry import METHODS, missing
 from mctsvs.objectives.space_file import parse_space
 from mctsvs.objectives.user_program import UserProgram
-from mctsvs.study import codec, schema
+from mctsvs.study import codec, journal
 from mctsvs.study.journal import Journal
 from mctsvs.utils.validation import Array
 
@@ -214,7 +214,7 @@ def _read_in_time(path: Path, *, readonly: bool) -> str:
         try:
             with Study(path, readonly=readonly) as study:
                 status = sum(not 0.0 <= x <= 1.0 for t in study.trials for x in t.unit) and 4
-                _ = study.notes
+                _ = study.user_attrs
                 if not readonly:
                     study.ask()
         except InputError as error:

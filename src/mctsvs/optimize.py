@@ -211,9 +211,9 @@ def _run_study(study: Study, f: Objective, budget: int, how: Mapping[str, Any]) 
     except KeyboardInterrupt:
         return result_of(study.optimizer, StopReason(Status.INTERRUPTED, "stopped by Ctrl-C"))
     except StudyError:
-        if study.ending.status is not Status.FAILING or not study.has_best:
+        if study._stop_reason.status is not Status.FAILING or not study.has_best:
             raise
-    return result_of(study.optimizer, study.ending)
+    return result_of(study.optimizer, study._stop_reason)
 
 
 def _run(opt: Optimizer, f: Objective, watch: StoppingMonitor, progress: bool) -> Result:

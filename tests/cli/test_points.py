@@ -146,7 +146,7 @@ def test_a_study_knows_its_variables(own: list[str], capsys: pytest.CaptureFixtu
     assert main(["resume", "run.db", "groups.py:f", "--budget", "6", "--quiet"]) == 0
     with Study("run.db") as study:
         assert [trial.failed for trial in study.trials] == [False] * 6
-        study.note("groups", {"y": 3})
+        study.set_user_attr("groups", {"y": 3})
     capsys.readouterr()
     assert main(["resume", "run.db", "groups.py:f", "--budget", "7", "--quiet"]) == 2
     assert "was not written by this version" in capsys.readouterr().err

@@ -121,8 +121,8 @@ def named_again(arguments: argparse.Namespace, study: Study) -> problems.Problem
 
 def _space_file(study: Study) -> SpaceFile | None:
     """The variables as an objective gets them; None where the study does not say which of them form groups."""
-    groups = groups_of(study.notes, study.space.declared, study.path)
-    if groups is None and NAME in study.notes:
+    groups = groups_of(study.user_attrs, study.space.declared, study.path)
+    if groups is None and NAME in study.user_attrs:
         return None
     return SpaceFile(study.space.declared, groups or {}, study.direction, vector=not study.space.named)
 

@@ -143,7 +143,7 @@ def run(
         **options,
     ) as study:
         problem = own.with_constraints(problem, study)
-        before = SavedCommand.of(study.notes, study.path)
+        before = SavedCommand.of(study.user_attrs, study.path)
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
             raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
@@ -151,9 +151,9 @@ def run(
             begin_at(study, arguments.x0)
         arguments.own = None if named else arguments.problem or arguments.program
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}
-        study.note(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
+        study.set_user_attr(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
         if isinstance(problem, UserProblem) and problem.file is not None:
-            study.note(GROUPS, {name: len(members) for name, members in problem.file.groups.items()})
+            study.set_user_attr(GROUPS, {name: len(members) for name, members in problem.file.groups.items()})
         again = _resuming(study, arguments) if named else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
@@ -173,7 +173,7 @@ def resume(arguments: argparse.Namespace) -> int:
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run PROBLEM --study FILE")
     _look_in(arguments.data)
     with Study(arguments.study) as study:
-        note = SavedCommand.of(study.notes, study.path)
+        note = SavedCommand.of(study.user_attrs, study.path)
         named = _names(arguments, study, note)
         if note is None:  # begun by a program
             note = SavedCommand(None, {}, None, None, None, False, None, 30, _said(arguments.budget, study))
@@ -186,7 +186,7 @@ def resume(arguments: argparse.Namespace) -> int:
             arguments.workers = note.workers
             arguments.asynchronous |= note.asynchronous
         if note.variation:
-            study.note(NAME, note._replace(budget=arguments.budget)._asdict())
+            study.set_user_attr(NAME, note._replace(budget=arguments.budget)._asdict())
         again = _resuming(study, arguments) if note.problem else "the same command"
         return _go(study, Objective(problem, study.space, study.seed), problem, arguments, again)
 
@@ -359,7 +359,7 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
     _look_in(arguments.data)
     with Study(arguments.study, readonly=True) as study:
-        note = SavedCommand.of(study.notes, study.path)
+        note = SavedCommand.of(study.user_attrs, study.path)
         problem = None
         if note is not None and note.problem is not None:
             try:

@@ -31,8 +31,8 @@ NEGLIGIBLE = 0.01  # of an evaluation's time: less thinking than this, and no po
 class Kept(Protocol):
     """What the loop needs of a study."""
 
-    stopping: threading.Event
-    ending: StopReason
+    _stopping: threading.Event
+    _stop_reason: StopReason
 
     @property
     def optimizer(self) -> Optimizer: ...
@@ -56,10 +56,10 @@ class Kept(Protocol):
     def evaluated(self) -> int: ...
 
     @property
-    def results(self) -> Mapping[int, tuple[float, str]]: ...
+    def _results(self) -> Mapping[int, tuple[float, str]]: ...
 
     @property
-    def strikes(self) -> Mapping[int, int]: ...
+    def _strikes(self) -> Mapping[int, int]: ...
 
     def plan(self, budget: int) -> None: ...
 
@@ -74,7 +74,7 @@ class Kept(Protocol):
         constraints: Mapping[str, float] | None = None,
     ) -> None: ...
 
-    def keep(
+    def _keep(
         self,
         trial: Trial | int,
         value: float | None,
@@ -83,7 +83,7 @@ class Kept(Protocol):
         constraints: Mapping[str, float] | None = None,
     ) -> None: ...
 
-    def strike(self, trial: Trial | int, message: str = "") -> int: ...
+    def _strike(self, trial: Trial | int, message: str = "") -> int: ...
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> StopReason
     """Evaluate until the study has as many evaluations as the budget says, or something else ends the run."""
     if not callable(f):
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
-    watch = StoppingMonitor(options.limits, study.direction == "maximize", options.callback, study.stopping)
+    watch = StoppingMonitor(options.limits, study.direction == "maximize", options.callback, study._stopping)
     watch.asked_to.clear()
     if study.evaluated >= options.budget or watch.look(study.best if study.has_best else None) is not None:
         return watch.ending or DONE
@@ -170,9 +170,9 @@ class Run:
         study = self.study
         while self.left and not self.over:
             batch = study.pending[: self.left] or self.ask(min(self.size, self.left))
-            ahead = deque(trial for trial in batch if trial.number not in study.results)
+            ahead = deque(trial for trial in batch if trial.number not in study._results)
             for trial in batch:
-                while trial.number not in study.results and trial.value is None:
+                while trial.number not in study._results and trial.value is None:
                     while ahead and not self.over and self.flights.room(ahead[0], self.size):
                         self.flights.launch(ahead.popleft())
                     if self.over and self.quiet:
@@ -182,16 +182,16 @@ class Run:
                             self.tell(trial, evaluation)
                         else:
                             value, message, _, constraints, _ = evaluation
-                            study.keep(landed, value, message, constraints=constraints)
-                if trial.value is None and trial.number in study.results:
-                    self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
+                            study._keep(landed, value, message, constraints=constraints)
+                if trial.value is None and trial.number in study._results:
+                    self.tell(trial, Evaluation(*study._results[trial.number], 0.0))
 
     def asynchronous(self) -> None:
         """Whoever is free gets a point at once; values are told as they come."""
         study, flights = self.study, self.flights
         for trial in study.pending:
-            if trial.number in study.results and self.left:
-                self.tell(trial, Evaluation(*study.results[trial.number], 0.0))
+            if trial.number in study._results and self.left:
+                self.tell(trial, Evaluation(*study._results[trial.number], 0.0))
         again = deque(study.pending)
         while self.left and not (self.over and self.quiet):
             room = not self.over and flights.room(again[0] if again else None, self.places())
@@ -228,7 +228,7 @@ class Run:
         told = study.trials[trial.number]
         ending = self.watch.told(study, told, better=study.has_best and study.best.number == told.number)
         if ending is not None and ending.status is Status.FAILING:
-            study.ending = ending
+            study._stop_reason = ending
             raise StudyError(
                 f"the last {self.watch.failures} evaluations all failed, trial {trial.number} with: {message}. "
                 f"All {study.evaluated} are stored: mend the function and call optimize again"

@@ -25,9 +25,9 @@ class Struck(Protocol):
     """Where the deaths of workers are stored."""
 
     @property
-    def strikes(self) -> Mapping[int, int]: ...
+    def _strikes(self) -> Mapping[int, int]: ...
 
-    def strike(self, trial: Trial | int, message: str = "") -> int: ...
+    def _strike(self, trial: Trial | int, message: str = "") -> int: ...
 
 
 class Scheduler:
@@ -50,7 +50,7 @@ class Scheduler:
         if self.again and trial not in self.again:
             return False
         if self.crew.fragile and self.flying:
-            struck = self.store.strikes
+            struck = self.store._strikes
             if any(t is not None and t.number in struck for t in (trial, *self.flying.values())):
                 return False
         if self.timeout is not None:  # what waits for its turn would wait in vain behind those that nobody waits for
@@ -179,7 +179,7 @@ class Scheduler:
 
     def _strike(self, trial: Trial, error: BaseException) -> Evaluation | None:
         why = tidy(as_text(error)) or type(error).__name__
-        if self.store.strike(trial, why) < STRIKES:
+        if self.store._strike(trial, why) < STRIKES:
             return None
         return Evaluation(math.nan, f"its worker died, {STRIKES} times: {why}", 0.0)
 

@@ -298,7 +298,7 @@ MAKERS: Mapping[str, Callable[[ReportContext], Section]] = {
 
 def how_to_repeat(run: RunData) -> str:
     """From the note that the command line leaves in a study, else from what the run says of itself."""
-    note = dict(run.about.get("notes") or {}).get("command")
+    note = dict(run.about.get("user_attrs") or {}).get("command")
     if isinstance(note, dict) and isinstance(note.get("problem"), str):
         return _command(run, note)
     return _python(run)
