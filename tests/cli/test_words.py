@@ -151,7 +151,7 @@ def test_a_file_that_names_another_problem_is_refused(tmp_path: Path, capsys: py
         study.set_user_attr("command", {**study.user_attrs["command"], "problem": "Hartmann6_7", "budget": 5})
     for command in ("resume", "show"):
         assert main([command, str(path)]) == 2
-        assert "has not the variables of Hartmann6_7" in capsys.readouterr().err
+        assert "names the problem Hartmann6_7, but its variables are different" in capsys.readouterr().err
 
 
 def test_resume_gives_up_as_the_run_before_did(tmp_path: Path) -> None:

@@ -240,9 +240,9 @@ def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
                 "constraint_c",
                 "constraint_d",
                 "constraint_e",
+                "trial_noise",
                 "attr_host",
                 "attr_steps",
-                "trial_noise",
             ]
         with Study(tmp_path / "b.db", space, method="random") as other:
             other.import_points(source)

@@ -232,7 +232,12 @@ def replaced(whole: Path, path: Path, statement: str, row: tuple[Any, ...]) -> N
 
 def test_the_chain_of_checksums_covers_what_the_study_is(whole: Path, tmp_path: Path) -> None:
     identity = identity_of(whole)
-    changes: list[dict[str, Any]] = [{"seed": 1}, {"direction": "maximize"}, {"method": "random"}, {"options": {"k": 3}}]
+    changes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"direction": "maximize"},
+        {"method": "random"},
+        {"options": {"k": 3}},
+    ]
     for i, change in enumerate(changes):
         data = codec.pack({**identity, **change})
         row = (data, journal.checksum(b"identity", data))

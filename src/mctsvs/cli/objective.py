@@ -115,7 +115,10 @@ def named_again(arguments: argparse.Namespace, study: Study) -> problems.Problem
     problem = objective(arguments, {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0}, kept)
     same = (kept is not None and getattr(problem, "file", None) is kept) or Space.of(problem.space) == study.space
     if not same or problem.direction != study.direction:
-        raise StudyError(f"the study {str(study.path)!r} has not the variables and direction of {problem.name}")
+        raise StudyError(
+            f"the variables or the direction of the study {str(study.path)!r} are not those of {problem.name}: give the "
+            f"objective that it was begun with"
+        )
     return with_constraints(problem, study)
 
 

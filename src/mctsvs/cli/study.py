@@ -146,7 +146,10 @@ def run(
         before = SavedCommand.of(study.user_attrs, study.path)
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
-            raise StudyError(f"the study {str(study.path)!r} is of {was}, varied otherwise: give another file")
+            raise StudyError(
+                f"the study {str(study.path)!r} was begun with another problem or variation, {was}: repeat the command "
+                f"that began it, or give another file"
+            )
         if not study.trials and not study.optimizer.queue:
             begin_at(study, arguments.x0)
         arguments.own = None if named else arguments.problem or arguments.program
@@ -231,7 +234,10 @@ def _problem(study: Study, note: SavedCommand) -> problems.Problem:
     """The problem that the study names."""
     problem = problems.make(str(note.problem), **note.variation)
     if Space.of(problem.space) != study.space:
-        raise StudyError(f"the study {str(study.path)!r} has not the variables of {problem.name}, which it names")
+        raise StudyError(
+            f"the study {str(study.path)!r} names the problem {problem.name}, but its variables are different: give a "
+            f"file that was written by this version of mctsvs"
+        )
     return problem
 
 

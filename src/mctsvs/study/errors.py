@@ -13,7 +13,16 @@ from pathlib import Path
 from mctsvs.utils.validation import StudyError
 
 LITTLE = 1 << 20  # bytes: a disk with less room is full
-UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, RecursionError, struct.error)
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+    struct.error,
+)
 
 
 class DamagedError(StudyError):

@@ -25,9 +25,9 @@ def left_over(path: Path) -> list[str]:
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a new file; it is there under its name only once it is complete, and never replaces another one."""
-    for file in left_over(path):  # SQLite would take what is in it for the end of the new file
+    for helper in left_over(path):  # SQLite would take what is in it for the end of the new file
         raise StudyError(
-            f"{file!r} is left over from another file called {path.name!r}: delete or move it before you begin a "
+            f"{helper!r} is left over from another file called {path.name!r}: delete or move it before you begin a "
             f"new study there"
         )
     fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
@@ -123,7 +123,7 @@ class WriterLock:
         with _guard:
             if self.study in _written:  # opening and closing the lock's file again would end the lock
                 raise StudyError(
-                    f"the study {self.name!r} is already open in this process, {os.getpid()}: use it there or close() it"
+                    f"the study {self.name!r} is already open in this process, {os.getpid()}: use it there, or close it"
                 )
             self.descriptor = self._acquire()
             _written.add(self.study)

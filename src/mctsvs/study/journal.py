@@ -279,7 +279,9 @@ def _rows(events: Iterable[Event], seq: int, last: bytes) -> tuple[list[tuple[An
 
 
 def _check_header(connection: sqlite3.Connection, path: Path) -> None:
-    application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    application, version = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
     if application != APPLICATION:
         raise StudyError(f"{str(path)!r} is not a study: it is an SQLite file of another program")
     if version != FORMAT:

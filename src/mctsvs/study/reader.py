@@ -1,4 +1,7 @@
-"""Studies that another process writes: followed as they grow, or summarised. Nothing is written, no method is needed."""
+"""Studies that another process writes: followed as they grow, or summarised.
+
+Nothing is written, and no method is needed.
+"""
 
 from __future__ import annotations
 

@@ -214,7 +214,9 @@ class Study:
             >>> study.user_attrs["machine"]
         """
         if name == "identity":
-            raise InputError("an attribute cannot be called 'identity', which the study uses itself: choose another name")
+            raise InputError(
+                "an attribute cannot be called 'identity', which the study uses itself: choose another name"
+            )
         try:
             self._session.set_attr(name, value)
         except TypeError as error:
