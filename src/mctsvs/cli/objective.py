@@ -116,8 +116,8 @@ def named_again(arguments: argparse.Namespace, study: Study) -> problems.Problem
     same = (kept is not None and getattr(problem, "file", None) is kept) or Space.of(problem.space) == study.space
     if not same or problem.direction != study.direction:
         raise StudyError(
-            f"the variables or the direction of the study {str(study.path)!r} are not those of {problem.name}: give the "
-            f"objective that it was begun with"
+            f"the variables or the direction of the study {str(study.path)!r} are not those of {problem.name}: give "
+            f"the objective that it was begun with"
         )
     return with_constraints(problem, study)
 

@@ -156,7 +156,8 @@ class Session:
             details = opt.check(details or (NOTHING if kept is None else details_of(kept)))
             with self._step():
                 waiting.times.told = time.time()
-                self._store([_valued("tell", waiting, value, message, details)])
+                times = waiting.times.pack(waiting.purpose)
+                self._store([_valued("tell", waiting.number, value, message, details, times=times)])
                 before = time.perf_counter()
                 opt.record(waiting, value, message, details)
                 spent = time.perf_counter() - before
@@ -165,8 +166,8 @@ class Session:
 
     def keep(self, trial: Trial | int, value: float, message: str, details: TrialDetails) -> None:
         with self.writing():
-            waiting, details = self.optimizer.waiting(trial), self.optimizer.check(details)
-            self._store([_valued("result", waiting, value, message, details)])
+            number, details = self.optimizer.waiting(trial).number, self.optimizer.check(details)
+            self._store([_valued("result", number, value, message, details)])
 
     def strike(self, trial: Trial | int, message: str) -> int:
         with self.writing():
@@ -188,15 +189,7 @@ class Session:
             rows = [(unit, value, text, opt.check(details)) for unit, value, text, details in rows]
             with self._step():
                 events = [
-                    Event(
-                        "import",
-                        number,
-                        first,
-                        value=_stored(value),
-                        text=text,
-                        details=details.text if details else "",
-                        point=codec.pack_point(unit),
-                    )
+                    _valued("import", number, value, text, details, call=first, point=codec.pack_point(unit))
                     for number, (unit, value, text, details) in enumerate(rows, first)
                 ]
                 self._store(events)
@@ -297,14 +290,9 @@ class Session:
                     self.lock.release()
 
 
-def _stored(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _valued(kind: str, trial: Trial, value: float, message: str, details: TrialDetails) -> Event:
-    times = trial.times.pack(trial.purpose) if kind == "tell" else b""
-    told = details.text if details else ""
-    return Event(kind, trial.number, value=_stored(value), text=message, details=told, times=times)
+def _valued(kind: str, number: int, value: float, message: str, details: TrialDetails, **more: Any) -> Event:
+    stored, told = None if math.isnan(value) else value, details.text if details else ""
+    return Event(kind, number, value=stored, text=message, details=told, **more)
 
 
 def open_session(path: Path, given: Mapping[str, Any], options: Mapping[str, Any], *, readonly: bool) -> Session:
