@@ -168,7 +168,7 @@ def test_a_study_goes_on_with_defaults_and_conditions(tmp_path: Path) -> None:
     with Study(tmp_path / "other.db", SVM) as other:
         assert other.import_points(tmp_path / "table.csv") == 12
         assert [t.params for t in other.trials] == [pytest.approx(t.params) for t in whole.trials]
-    with pytest.raises(InputError, match="its variable penalty is Float"):
+    with pytest.raises(InputError, match="the variable penalty is Float"):
         Study(path, {**SVM, "penalty": Float(1e-3, 1e3, log=True)})
 
 

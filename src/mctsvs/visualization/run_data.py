@@ -46,7 +46,7 @@ class RunData:
         space = getattr(source, "space", None) or (trials[0].space if trials else None)
         if space is None:
             raise InputError("there is nothing to see yet: no point has been evaluated")
-        names = ("method", "seed", "options", "budget", "path", "notes")
+        names = ("method", "seed", "options", "budget", "path", "user_attrs")
         about = {name: value for name in names if (value := getattr(source, name, None)) is not None}
         about |= getattr(source, "about", {})
         scores = importance if callable(importance) else lambda: importance
@@ -59,7 +59,7 @@ class RunData:
     @property
     def command(self) -> Mapping[str, Any]:
         """What the command line has noted in the study: the benchmark problem and how it was run. Else empty."""
-        note = dict(self.about.get("notes") or {}).get("command")
+        note = dict(self.about.get("user_attrs") or {}).get("command")
         return note if isinstance(note, dict) else {}
 
     @property

@@ -91,7 +91,7 @@ class LiveStudy:
         contents, thoughts = self.followed.contents, self.thoughts
         assert contents is not None
         about = {name: contents.identity[name] for name in ("method", "seed", "options")}
-        about |= {"path": self.path, "notes": self._notes()}
+        about |= {"path": self.path, "user_attrs": self._user_attrs()}
         if self.thought == 0:
             about["thinking"] = True
         if self.followed.budget is not None:
@@ -103,7 +103,7 @@ class LiveStudy:
         run.advice = lambda: thoughts.advice
         return run
 
-    def _notes(self) -> dict[str, Any]:
+    def _user_attrs(self) -> dict[str, Any]:
         return {} if self.followed.journal is None else self.followed.journal.meta()
 
     def _state(self) -> str:
