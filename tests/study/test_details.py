@@ -216,7 +216,7 @@ def test_values_kept_for_later_keep_their_details(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, method="random") as study:
         _one, two = study.ask(2)
         two.attrs["host"] = "b"
-        study._session.keep(two, 2.0, "early", TrialDetails.of({"a": -1.0}, 0.5))
+        study._session.keep(two, 2.0, "early", TrialDetails.of({"a": -1.0}, 0.5, two.attrs))
     with Study(tmp_path / "s.db") as study:
         study.tell(0, 1.0, constraints={"a": 1.0})
         study.tell(1, 2.0, study._session.contents.results[1].text)

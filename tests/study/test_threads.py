@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -53,7 +54,7 @@ def test_many_threads_ask_and_tell_and_the_file_is_what_was_told(method: str, tm
                 (trial,) = study.ask()
                 value = None if k % 17 == 5 else float(trial.x[0] + i)
                 if k % 3 == 1:
-                    study._session.keep(trial, value, "", NOTHING)
+                    study._session.keep(trial, math.nan if value is None else value, "", NOTHING)
                 if k % 50 == 7:
                     study.enqueue([[0.5] * 6])
                     study.set_user_attr(f"thread {i}", k)
