@@ -54,8 +54,9 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """A whole number within these limits."""
+    """A whole number within these limits, as an int; a float such as 1e3 may be one."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    whole |= isinstance(value, float | np.floating) and float(value).is_integer()
     if not whole or value < least or (most is not None and value > most):
         limits = f"{least} or more" if most is None else f"from {least} to {most}"
         raise InputError(f"{name}={value!r} cannot be used: it must be a whole number, {limits}")
