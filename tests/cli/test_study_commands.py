@@ -126,7 +126,7 @@ def test_a_stopped_run_says_how_to_go_on(number: signal.Signals, tmp_path: Path)
     [
         (["--method", "bo"], "method is 'mcts-vs-rs', not 'bo'"),
         (["--seed", "6"], "seed is 5, not 6"),
-        (["--shuffle"], "another problem or variation, Hartmann6_20"),
+        (["--shuffle"], "another variation"),
         (["--json", "x.json"], "mctsvs export"),
         (["--budget", "0"], "budget=0 cannot be used"),
         (["--budget", "30", "--workers", "0"], "workers=0"),
