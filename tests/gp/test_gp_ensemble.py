@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import halfcauchy, norm
 
-from mctsvs.gp.acquisition import expected_improvement, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionLike, expected_improvement, log_expected_improvement
 from mctsvs.gp.ensemble import Ensemble, ImprovementAcquisition, MomentAcquisition, leave_one_out
 from mctsvs.gp.kernels import Joint
-from mctsvs.gp.optimize_acqf import AcquisitionLike
 from mctsvs.gp.posterior import Posterior
 from mctsvs.methods.solvers.saas import half_cauchy, log_tau_density
 from mctsvs.utils.validation import Array

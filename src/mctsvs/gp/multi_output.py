@@ -46,6 +46,14 @@ def finite(C: Array) -> Array:
     return np.where(infinite, np.sign(C) * np.where(largest > 0.0, largest, 1.0), C)
 
 
+def column_medians(Y: Array) -> Array:
+    """(k,) of the columns of positive values, NaN unknown; 1 where it is 0 or nothing is known."""
+    ranked = np.sort(Y, axis=0)  # NaN last
+    middle = np.maximum((~np.isnan(Y)).sum(axis=0) - 1, 0) // 2
+    found = np.take_along_axis(ranked, middle[None], axis=0)[0]
+    return np.where(found > 0.0, found, 1.0)
+
+
 @dataclass
 class Output:
     """What is remembered of one function."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mctsvs.gp.optimize_acqf import AcquisitionLike, climb
+from mctsvs.gp.acquisition import AcquisitionLike
+from mctsvs.gp.optimize_acqf import climb
 from mctsvs.utils.validation import Array, Indices
 
 MOST_NEIGHBOURS = 256  # changes of one category looked at in a step

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from mctsvs.gp.constrained_acquisition import put_inside
+from mctsvs.gp.acquisition import AcquisitionLike, put_inside
 from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.utils.validation import Array
 
@@ -20,14 +20,6 @@ RADII = np.array([0.2, 0.05, 0.01])
 RACE = 15  # steps after which only the climb that is ahead goes on
 SHARES = np.array([1.0, 0.5, 0.2, 0.0])
 TAKEN = np.array([0.5, 0.2, 0.1])  # share of coordinates that a crossover takes from the other point
-
-
-class AcquisitionLike(Protocol):
-    """An acquisition function or a drawn sample path."""
-
-    def __call__(self, Z: Array) -> Array: ...
-
-    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]: ...
 
 
 def quasi_random(size: int, d: int, rng: np.random.Generator) -> Array:

@@ -14,8 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from mctsvs.gp.acquisition import AcquisitionLike
 from mctsvs.gp.one_hot import Blocks, blocks_of, other_category
-from mctsvs.gp.optimize_acqf import AcquisitionLike, climb, climb_from
+from mctsvs.gp.optimize_acqf import climb, climb_from
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices
 

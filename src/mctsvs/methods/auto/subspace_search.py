@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement, penalised, put_inside
 from mctsvs.gp.categorical_kernel import TiedLengthscales
-from mctsvs.gp.constrained_acquisition import confined, put_inside
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, nearest, spread_by_rank
@@ -197,7 +196,7 @@ class SubspaceModel(Saved):
         single = np.repeat(incumbent[None], each * d, axis=0)
         single[np.arange(each * d), np.repeat(np.arange(d), each)] = rng.random(each * d)
         candidates = np.clip(np.concatenate([pool(const.POOL, incumbent[None], rng), single]), low, high)
-        surface = confined(AcquisitionFunction(posterior, log_expected_improvement(best)), view.cut)
+        surface = penalised(AcquisitionFunction(posterior, log_expected_improvement(best)), view.cut)
         candidates = put_inside(candidates, surface)
         if view.lattice is not None:
             candidates, known = np.concatenate([incumbent[None], candidates]), np.concatenate([view.X, view.avoid])

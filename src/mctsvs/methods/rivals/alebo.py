@@ -21,11 +21,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import nnls
 
-from mctsvs.gp.acquisition import log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionLike, log_expected_improvement
 from mctsvs.gp.ensemble import Ensemble, MomentAcquisition
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import Refit, spread_by_rank
-from mctsvs.gp.optimize_acqf import AcquisitionLike, propose_greedily
+from mctsvs.gp.optimize_acqf import propose_greedily
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.rivals import alebo_kernel

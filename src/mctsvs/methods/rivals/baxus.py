@@ -21,9 +21,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, AcquisitionLike, log_expected_improvement
 from mctsvs.gp.model import Model, ModelSettings, Refit
-from mctsvs.gp.optimize_acqf import AcquisitionLike, maximise, propose_greedily
+from mctsvs.gp.optimize_acqf import maximise, propose_greedily
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.trust_region import FIRST_LENGTH, SHORTEST, TrustRegion
 from mctsvs.methods.base import Observation, latin_hypercube

@@ -9,11 +9,10 @@ import numpy as np
 
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp import optimize_acqf_mixed as on_lattice
-from mctsvs.gp.constrained_acquisition import confined, put_inside
-from mctsvs.gp.feasibility import Feasible, limits
+from mctsvs.gp.acquisition import AcquisitionLike, FeasibilityWeighted, constraint_models, penalised, put_inside
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.multi_output import OutputModels, Outputs
-from mctsvs.gp.optimize_acqf import AcquisitionLike, candidates_of, crossovers, maximise, propose_greedily, quasi_random
+from mctsvs.gp.optimize_acqf import candidates_of, crossovers, maximise, propose_greedily, quasi_random
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.methods.solvers import paper_gp
@@ -141,7 +140,7 @@ class BayesianOptimisation(Saved):
             return paper_gp.propose(n, subspace.X, subspace.y, o.candidates, rng, width=o.width)
         posterior = self._posterior(subspace)
         lie, best = float(posterior.y.min()), float(posterior.y.max())
-        needed = limits(self.constraints, subspace.X, subspace.history.constraints) if subspace.constrained else None
+        needed = constraint_models(self.constraints, subspace.X, subspace.history.constraints) if subspace.constrained else None
         if needed is not None:
             feasible = subspace.feasible[self._rows(subspace.values[1], subspace.dimension)]
             best = float(posterior.y[feasible].max()) if feasible.any() else np.inf
@@ -204,8 +203,8 @@ class BayesianOptimisation(Saved):
             surface = self._acquisition(posterior, best, subspace, rng)
         else:
             hopeful = self._acquisition(posterior, best, subspace, rng) if best < np.inf else None
-            surface = Feasible(hopeful, needed)
-        return confined(surface, subspace.cut)
+            surface = FeasibilityWeighted(hopeful, needed)
+        return penalised(surface, subspace.cut)
 
     def _acquisition(
         self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator

@@ -31,13 +31,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from mctsvs.gp.acquisition import log_expected_improvement
-from mctsvs.gp.constrained_acquisition import confined
+from mctsvs.gp.acquisition import AcquisitionLike, log_expected_improvement, penalised
 from mctsvs.gp.ensemble import Ensemble, ImprovementAcquisition, MomentAcquisition, leave_one_out
 from mctsvs.gp.kernels import Joint, Kernel
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import LARGEST_FIT, NEAREST, Refit, nearest, spread_by_rank
-from mctsvs.gp.optimize_acqf import AcquisitionLike, maximise, propose_greedily
+from mctsvs.gp.optimize_acqf import maximise, propose_greedily
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import Prior
 from mctsvs.gp.quasi_newton import minimise
@@ -150,7 +149,7 @@ class EnsembleSolver(Saved, ABC):
 
         def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
             return maximise(
-                confined(self._surface(ensemble, best), subspace.cut), incumbents, rng, starts=self.options.starts
+                penalised(self._surface(ensemble, best), subspace.cut), incumbents, rng, starts=self.options.starts
             )
 
         return propose_greedily(n, ensemble.with_lies(subspace.avoid, lie), lie, find)

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.gp.constrained_acquisition import confined
+from mctsvs.gp.acquisition import penalised
 from mctsvs.gp.model import LARGEST_FIT, Model, ModelSettings, Refit, nearest
 from mctsvs.gp.optimize_acqf import climb, quasi_random
 from mctsvs.gp.posterior import Posterior, SamplePaths
@@ -148,7 +148,7 @@ class Pool:
             return start
         still = start == self.centre
         low, high = np.where(still, start, self.low), np.where(still, start, self.high)
-        top = climb(confined(self.paths.path(draw), self.cut), start, low, high, iterations=iterations)[0]
+        top = climb(penalised(self.paths.path(draw), self.cut), start, low, high, iterations=iterations)[0]
         return top if inside is None or inside(top[None])[0] else start
 
 
