@@ -15,8 +15,8 @@ import mctsvs
 from mctsvs import InputError, Optimizer, Study
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import Likelihood
+from mctsvs.gp.model import best_and_spread, expected_values
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.posterior_mean import best_and_spread, expected_values
 from mctsvs.gp.standardize import Standardization, standardise, tail_fence
 from mctsvs.utils.validation import Array
 

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from mctsvs.gp.acquisition import AcquisitionLike
-from mctsvs.gp.one_hot import Blocks, blocks_of, other_category
 from mctsvs.gp.optimize_acqf import climb, climb_from
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices
@@ -25,6 +24,25 @@ MOST_MOVES = 96  # looked at in a step, those that the gradient promises most of
 MOST_STEPS = 12
 MOST_DRAWS = 100  # of whole points, where all neighbours are known
 REFINE = 10  # steps of the continuous coordinates once the others are decided
+
+Blocks = list[Indices]
+"""Coordinates of each category."""
+
+
+def blocks_of(owner: Indices, coordinates: Indices) -> Blocks:
+    """Positions among `coordinates` of each variable that has several; `owner` (D,) is each coordinate's variable."""
+    if owner[-1] + 1 == len(owner):  # a coordinate each, the common case
+        return []
+    owners = owner[coordinates]
+    several = np.flatnonzero(np.bincount(owners) > 1)
+    return [np.flatnonzero(owners == variable) for variable in several]
+
+
+def other_category(x: Array, block: Indices, rng: np.random.Generator) -> Array:
+    """The code (k,) of a category other than the one of x (D,)."""
+    code = np.zeros(len(block))
+    code[(int(x[block].argmax()) + int(rng.integers(1, len(block)))) % len(block)] = 1.0
+    return code
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,7 +210,7 @@ class HistoryEngine(Saved):
 
     def expected(self, Z: Array) -> tuple[Array, Array]:
         """Mean and standard deviation, (m,) each, of the objective at Z (m, D): larger is better."""
-        from mctsvs.gp.posterior_mean import expected_values
+        from mctsvs.gp.model import expected_values
 
         values, noise = self.history.objective, self.history.noise
         told = np.isfinite(values)

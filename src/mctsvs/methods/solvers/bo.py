@@ -140,7 +140,11 @@ class BayesianOptimisation(Saved):
             return paper_gp.propose(n, subspace.X, subspace.y, o.candidates, rng, width=o.width)
         posterior = self._posterior(subspace)
         lie, best = float(posterior.y.min()), float(posterior.y.max())
-        needed = constraint_models(self.constraints, subspace.X, subspace.history.constraints) if subspace.constrained else None
+        needed = (
+            constraint_models(self.constraints, subspace.X, subspace.history.constraints)
+            if subspace.constrained
+            else None
+        )
         if needed is not None:
             feasible = subspace.feasible[self._rows(subspace.values[1], subspace.dimension)]
             best = float(posterior.y[feasible].max()) if feasible.any() else np.inf
