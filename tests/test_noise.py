@@ -180,8 +180,8 @@ def test_a_posterior_with_known_noise_is_that_of_a_matrix() -> None:
     rng = np.random.default_rng(2)
     X, y, known, Z = rng.random((9, 2)), rng.standard_normal(9), rng.random(9), rng.random((4, 2))
     kernel, theta = Joint("se"), np.array([-0.5, -0.3, 0.2, -3.0])
-    K = kernel.to(theta[:-1], X).covariance(X)[0] + np.diag(np.exp(theta[-1]) + known)
-    k = kernel.to(theta[:-1], X).covariance(Z)[0]
+    K = kernel.cross(theta[:-1], X).covariance(X)[0] + np.diag(np.exp(theta[-1]) + known)
+    k = kernel.cross(theta[:-1], X).covariance(Z)[0]
     posterior = Posterior.of(kernel, theta, X, y, known=known)
     assert np.allclose(posterior.predict(Z)[0], k @ np.linalg.solve(K, y), atol=1e-6)
     lied = posterior.with_lies(Z, -1.0)

@@ -57,7 +57,7 @@ def test_gradient_of_other_compositions(kernel: Kernel) -> None:
     _, gradient = likelihood(theta)
     np.testing.assert_allclose(gradient, differences(likelihood, theta), rtol=2e-6, atol=2e-6)
     X = np.random.default_rng(0).random((3, 4))
-    cross = kernel.to(theta[:-1], X)
+    cross = kernel.cross(theta[:-1], X)
     np.testing.assert_allclose(np.diag(cross.covariance(X)[0]), cross.variance(X))
 
 

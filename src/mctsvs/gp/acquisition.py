@@ -166,12 +166,12 @@ class FeasibilityWeighted:
         for block in self.outputs.blocks:
             _, sd, back = block.posterior.predict_with_pull_back(Z)
             cross = block.posterior.cross
-            k, kept = cross.covariance(Z)
+            k, cache = cross.covariance(Z)
             u, wide = self._scores(block, k, sd)
             value = log_ndtr(-u)
             slope = -np.exp(-0.5 * u * u - LOG_ROOT_2PI - value) / wide[:, None]  # in the means
             total = total + value.sum(axis=1)
-            gradient = gradient + cross.pull_back(Z, kept, slope @ block.weights.T)
+            gradient = gradient + cross.pull_back(Z, cache, slope @ block.weights.T)
             gradient = gradient + back(np.zeros(len(Z)), -(slope * u).sum(axis=1) * sd / wide)
         return total, gradient
 
