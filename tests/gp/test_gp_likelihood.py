@@ -9,7 +9,7 @@ from mctsvs.gp.kernels import Additive, Joint, Kernel, Sum
 from mctsvs.gp.likelihood import FAILED, JITTER, Likelihood
 from mctsvs.gp.model import KERNELS, STATIONARY
 from mctsvs.gp.priors import dimension_scaled, subspace
-from mctsvs.methods.rivals.alebo_kernel import Mahalanobis
+from mctsvs.methods.rivals.alebo import Mahalanobis
 from mctsvs.utils.validation import Array
 
 STEP = 1e-5

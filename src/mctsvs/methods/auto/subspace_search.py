@@ -25,8 +25,8 @@ from mctsvs.gp.quasi_newton import Pairs
 from mctsvs.gp.standardize import standardise
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.options import AutoOptions
-from mctsvs.methods.auto.turns import Candidate, in_turn
+from mctsvs.methods.auto.constants import AutoOptions
+from mctsvs.methods.auto.portfolio import Candidate, in_turn
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices

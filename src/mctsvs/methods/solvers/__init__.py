@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.utils.options import Options
+from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, State, check_choice
 
 
@@ -32,15 +34,28 @@ class Solver(Protocol):
     def restore(self, state: State) -> None: ...
 
 
+class RandomSearch(Saved):
+    """Uniform values: the solver that shows what variable selection alone is worth. It learns nothing."""
+
+    options_type: ClassVar[type[Options]] = Options
+    batch = None
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        return rng.random((n, subspace.dimension))
+
+
 # loaded when used: the model behind `bo` needs scipy's linear algebra, which takes a while to import
-SOLVERS = {
-    "random": "random:RandomSearch",
+SOLVERS: dict[str, str | type[Solver]] = {
+    "random": RandomSearch,
     "bo": "bo:BayesianOptimisation",
-    "iso": "iso:IsotropicSearch",
+    "iso": "bo:IsotropicSearch",
     "turbo": "turbo:TuRBO",
     "scbo": "scbo:SCBO",
-    "saas": "saas:SparseMap",
-    "saasbo": "saasbo:SparseSampled",
+    "saas": "saas:SAAS",
+    "saasbo": "saas:SAASBO",
 }
 
 
@@ -80,8 +95,11 @@ ISOTROPIC: dict[str, Any] = {
 
 def find(name: str) -> type[Solver]:
     """The solver's class."""
-    module, _, attribute = SOLVERS[check_choice("solver", name, SOLVERS)].partition(":")
-    solver: type[Solver] = getattr(import_module(f"mctsvs.methods.solvers.{module}"), attribute)
+    solver = SOLVERS[check_choice("solver", name, SOLVERS)]
+    if isinstance(solver, str):
+        module, _, attribute = solver.partition(":")
+        loaded: type[Solver] = getattr(import_module(f"mctsvs.methods.solvers.{module}"), attribute)
+        return loaded
     return solver
 
 

@@ -1,4 +1,8 @@
-"""Bayesian optimisation of the selected variables with a Gaussian process (lines 15 and 16)."""
+"""Bayesian optimisation of the selected variables with a Gaussian process (lines 15 and 16).
+
+`BayesianOptimisation` has one model; `IsotropicSearch` has two that take turns, both with a kernel that treats all
+variables alike: distance, one bowl, one spectrum.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,9 @@ ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
 SURROGATES = ("own", "scikit-learn")
 CROSSED = 8  # best points that crossovers are made of
+SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
+STEP = 0.02  # deviation of the step away from the best point that is taken in its place
+STALLED = 12  # evaluations without a gain after which it is asked whether the model knows anything
 
 
 @dataclass(frozen=True)
@@ -226,3 +233,62 @@ class BayesianOptimisation(Saved):
             "pi": acq.probability_of_improvement,
         }[kind]
         return acq.AcquisitionFunction(posterior, make(best))
+
+
+@dataclass(frozen=True)
+class IsoOptions(BOOptions):
+    """best_share   once there are as many points as coordinates, every other one comes from a model of this share of
+    the points, the best; 1: never. The other options are those of `bo`, which the method sets otherwise
+    """
+
+    best_share: float = option(0.5, above=0.0, most=1.0)
+
+
+class IsotropicSearch(Saved):
+    """Two models take turns, once there are points enough: one of all points and one of the best alone.
+
+    Bad points set a scale on which differences between good ones look like nothing; but a model of good points cannot
+    know that bad ones are bad. After many points without a gain, `blind` says whether the model of all points predicts
+    a value from the others no better than their mean would: then its steps lead nowhere.
+    """
+
+    options_type: ClassVar[type[IsoOptions]] = IsoOptions
+    batch = None
+    saved = ("of_all", "of_best", "turn", "blind")
+    of_all: BayesianOptimisation
+    of_best: BayesianOptimisation
+    turn: int
+    blind: bool = False
+
+    def __init__(self, options: IsoOptions) -> None:
+        self.options, self.turn = options, 0
+        self.of_all = BayesianOptimisation(options)
+        self.best = Best(options.best_share, fewest=30, enough=1.0)
+        self.of_best = BayesianOptimisation(options, best=self.best)
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        self.turn += 1
+        told = len(subspace.history)
+        part = self.best.count(told, subspace.dimension) < told
+        model = self.of_best if part and self.turn % 2 == 0 else self.of_all
+        points = model.propose(n, subspace, rng)
+        if told == 0:
+            return points
+        if model is self.of_all:
+            self.blind = told - 1 - int(np.argmax(subspace.y)) >= STALLED and predicts_nothing(model.model.posterior)
+        best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
+        for x in points:
+            if _known(x, subspace.X) or _known(x, subspace.avoid):
+                x[free] = np.clip(best + STEP * rng.standard_normal(len(best)), 0.0, 1.0)[free]
+        return points
+
+
+def predicts_nothing(posterior: Posterior | None) -> bool:
+    """Whether values left out are predicted no better than by their mean."""
+    return posterior is not None and bool(((posterior.y - posterior.left_out) ** 2).mean() >= posterior.y.var())
+
+
+def _known(x: Array, points: Array) -> bool:
+    """Whether x (d,) is one of the points (n, d)."""
+    near = points[np.abs(points[:, 0] - x[0]) < SAME_POINT]  # one coordinate tells nearly all of them apart
+    return bool((np.abs(near - x) < SAME_POINT).all(axis=1).any())
