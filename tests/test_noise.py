@@ -184,7 +184,7 @@ def test_a_posterior_with_known_noise_is_that_of_a_matrix() -> None:
     k = kernel.cross(theta[:-1], X).covariance(Z)[0]
     posterior = Posterior.of(kernel, theta, X, y, known=known)
     assert np.allclose(posterior.predict(Z)[0], k @ np.linalg.solve(K, y), atol=1e-6)
-    lied = posterior.with_lies(Z, -1.0)
+    lied = posterior.with_fantasies(Z, -1.0)
     assert lied.known is not None
     assert np.allclose(lied.known, np.append(known, np.zeros(4)))
 

@@ -98,7 +98,7 @@ def test_averaged_improvement() -> None:
 @pytest.mark.parametrize("lies", [0, 2])
 @pytest.mark.parametrize("kind", ["moments", "improvement"])
 def test_surface_gradients(kind: str, lies: int) -> None:
-    ensemble = ensemble_of().with_lies(np.random.default_rng(5).random((lies, 3)), -1.0)
+    ensemble = ensemble_of().with_fantasies(np.random.default_rng(5).random((lies, 3)), -1.0)
     surface: AcquisitionLike = ImprovementAcquisition(ensemble, 0.7)
     if kind == "moments":
         surface = MomentAcquisition(ensemble, log_expected_improvement(0.7))

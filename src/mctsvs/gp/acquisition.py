@@ -146,13 +146,13 @@ def constraint_models(models: OutputModels, X: Array, C: Array) -> Outputs | Non
 
 
 class FeasibilityWeighted:
-    """A surface, or nothing, plus log P(all constraints hold)."""
+    """An acquisition function, or nothing, plus log P(all constraints hold)."""
 
-    def __init__(self, surface: AcquisitionLike | None, outputs: Outputs) -> None:
-        self.surface, self.outputs = surface, outputs
+    def __init__(self, acqf: AcquisitionLike | None, outputs: Outputs) -> None:
+        self.acqf, self.outputs = acqf, outputs
 
     def __call__(self, Z: Array) -> Array:
-        total = np.zeros(len(Z)) if self.surface is None else self.surface(Z)
+        total = np.zeros(len(Z)) if self.acqf is None else self.acqf(Z)
         for block in self.outputs.blocks:
             k, _ = block.posterior.cross.covariance(Z)
             _, sd = block.posterior.predict(Z)
@@ -161,8 +161,8 @@ class FeasibilityWeighted:
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
         total, gradient = np.zeros(len(Z)), np.zeros_like(Z)
-        if self.surface is not None:
-            total, gradient = self.surface.value_and_gradient(Z)
+        if self.acqf is not None:
+            total, gradient = self.acqf.value_and_gradient(Z)
         for block in self.outputs.blocks:
             _, sd, back = block.posterior.predict_with_pull_back(Z)
             cross = block.posterior.cross
@@ -183,13 +183,13 @@ class FeasibilityWeighted:
 
 
 class RegionPenalised:
-    """A surface less a penalty, smooth for half-spaces, so that a climb ends where it may."""
+    """An acquisition function less a penalty, smooth for half-spaces, so that a climb ends where it may."""
 
-    def __init__(self, surface: AcquisitionLike, cut: RegionSlice) -> None:
-        self.surface, self.cut = surface, cut
+    def __init__(self, acqf: AcquisitionLike, cut: RegionSlice) -> None:
+        self.acqf, self.cut = acqf, cut
 
     def __call__(self, Z: Array) -> Array:
-        values = self.surface(Z) - WEIGHT * (self.cut.excess(Z) ** 2).sum(axis=1)
+        values = self.acqf(Z) - WEIGHT * (self.cut.excess(Z) ** 2).sum(axis=1)
         if self.cut.tested:
             passed = 0
             for i in np.argsort(-values, kind="stable")[:MOST_TRIED]:
@@ -201,7 +201,7 @@ class RegionPenalised:
         return np.asarray(values)
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
-        values, gradients = self.surface.value_and_gradient(Z)
+        values, gradients = self.acqf.value_and_gradient(Z)
         excess = self.cut.excess(Z)
         values = values - WEIGHT * (excess**2).sum(axis=1)
         if excess.any():
@@ -211,11 +211,11 @@ class RegionPenalised:
         return values, gradients
 
 
-def penalised(surface: AcquisitionLike, cut: RegionSlice | None) -> AcquisitionLike:
-    """The surface with a penalty outside of the cut; the surface itself where there is no cut."""
-    return surface if cut is None else RegionPenalised(surface, cut)
+def penalised(acqf: AcquisitionLike, cut: RegionSlice | None) -> AcquisitionLike:
+    """The acquisition function with a penalty outside of the cut; where there is no cut, it alone."""
+    return acqf if cut is None else RegionPenalised(acqf, cut)
 
 
-def put_inside(candidates: Array, surface: AcquisitionLike) -> Array:
-    """The candidates (n, d), moved inside the half-spaces of a penalised surface."""
-    return surface.cut.inside(candidates) if isinstance(surface, RegionPenalised) else candidates
+def put_inside(candidates: Array, acqf: AcquisitionLike) -> Array:
+    """The candidates (n, d), moved inside the half-spaces of a penalised acquisition function."""
+    return acqf.cut.inside(candidates) if isinstance(acqf, RegionPenalised) else candidates

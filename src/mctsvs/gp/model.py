@@ -111,8 +111,8 @@ class Model(Saved):
         values, known = standard.values, known_variance(noise, standard.scale)
         if n > LARGEST_FIT:
             kernel = KERNELS[s.kernel]
-            alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, SharedLengthscale)
-            scale = 1.0 if alike or self.theta is None else np.exp(-self.theta[: X.shape[1]])
+            shared = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, SharedLengthscale)
+            scale = 1.0 if shared or self.theta is None else np.exp(-self.theta[: X.shape[1]])
             rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values, known = X[rows], values[rows], None if known is None else known[rows]
             self.forget(fit=False)

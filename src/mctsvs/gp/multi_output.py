@@ -80,6 +80,7 @@ class Block:
 
     @cached_property
     def _solved(self) -> tuple[Array, Array]:
+        """(n, g) weights (K + noise)^-1 (values - offsets), and (g,) offsets."""
         both = np.asfortranarray(np.column_stack([self.values, np.ones(len(self.values))]))
         half, _ = dtrtrs(self.posterior.factor, both, lower=0, trans=1)
         both, _ = dtrtrs(self.posterior.factor, half, lower=0)

@@ -121,9 +121,9 @@ class Posterior:
         blocks = (*self.blocks, k)
         return Posterior(self.kernel, self.theta, X, y, factor, self.jitter, blocks, self.constant_mean, known)
 
-    def with_lies(self, points: Array, lie: float) -> Posterior:
-        """With further points of one made-up value."""
-        return self.extended(points, np.append(self.y, np.full(len(points), lie))) if len(points) else self
+    def with_fantasies(self, points: Array, value: float) -> Posterior:
+        """With further points at which one made-up value is taken for granted."""
+        return self.extended(points, np.append(self.y, np.full(len(points), value))) if len(points) else self
 
     def with_values(self, y: Array) -> Posterior:
         """The same points with other values, O(n^2)."""

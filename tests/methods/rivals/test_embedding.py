@@ -89,7 +89,7 @@ def test_rembo_clips_a_gaussian_projection_and_remembers_its_points() -> None:
         engine.absorb([Observation(np.round(proposals[i].x), float(i), proposals[i].variables, proposals[i].ticket)])
     assert np.array_equal(engine.low.X, design[[2, 0, 1]])
     assert np.array_equal(engine.low.tickets, [2, 0, 1])
-    assert engine.sent == {}
+    assert engine.awaited == {}
 
 
 def test_rembo_takes_somebody_elses_point_down_by_least_squares() -> None:

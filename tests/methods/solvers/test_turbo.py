@@ -81,12 +81,12 @@ def test_a_point_belongs_to_the_region_that_proposed_it_wherever_it_was_moved() 
     history = History(3)
     solver = TuRBO(TuRBOOptions(regions=2, start_points=2))
     assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=10), rng)) == 4
-    assert solver.handed == {10: 0, 11: 0, 12: 1, 13: 1}
+    assert solver.region_of_ticket == {10: 0, 11: 0, 12: 1, 13: 1}
     for ticket in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
         history.add(np.full(3, 0.5), 1.0, ticket)
     solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=14), rng)
     assert [region.rows.tolist() for region in solver.regions] == [[1, 2], [0]]
-    assert set(solver.handed) == {11, 12, 14}
+    assert set(solver.region_of_ticket) == {11, 12, 14}
 
 
 @pytest.mark.parametrize("method", ["turbo", "turbo-m", "mcts-vs-turbo", "dropout-turbo", "lasso-turbo", "bo-dsp"])

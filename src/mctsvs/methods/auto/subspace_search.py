@@ -171,7 +171,7 @@ class SubspaceModel(Saved):
                 rows = np.sort(np.argsort(-y, kind="stable")[: max(const.FEW * d, int(const.BEST_SHARE * n))])
                 X, y = X[rows], y[rows]
             posterior, best = model.posterior(X, y, view)
-            return self._search(_with_lies(posterior, view), best, view, rng)
+            return self._search(_with_fantasies(posterior, view), best, view, rng)
 
         best = self.options.best and self.turn % 2 == 0 and n >= 2 * const.FEW * d
         candidate = in_turn(self.of_best if best else None, self.of_all, ask, view.X)
@@ -196,21 +196,21 @@ class SubspaceModel(Saved):
         single = np.repeat(incumbent[None], each * d, axis=0)
         single[np.arange(each * d), np.repeat(np.arange(d), each)] = rng.random(each * d)
         candidates = np.clip(np.concatenate([pool(const.POOL, incumbent[None], rng), single]), low, high)
-        surface = penalised(AcquisitionFunction(posterior, log_expected_improvement(best)), view.cut)
-        candidates = put_inside(candidates, surface)
+        acqf = penalised(AcquisitionFunction(posterior, log_expected_improvement(best)), view.cut)
+        candidates = put_inside(candidates, acqf)
         if view.lattice is not None:
             candidates, known = np.concatenate([incumbent[None], candidates]), np.concatenate([view.X, view.avoid])
             limits: dict[str, Any] = {"starts": const.CLIMBS, "iterations": const.CLIMB, "box": (low, high)}
-            return Candidate(*maximise(surface, view.lattice, candidates, known, rng, **limits), local)
+            return Candidate(*maximise(acqf, view.lattice, candidates, known, rng, **limits), local)
         chosen, promise = candidates[0], -np.inf
-        for start in candidates[np.argsort(-surface(candidates), kind="stable")[: const.CLIMBS]]:
-            point, value = climb(surface, start, low, high, iterations=const.CLIMB)
+        for start in candidates[np.argsort(-acqf(candidates), kind="stable")[: const.CLIMBS]]:
+            point, value = climb(acqf, start, low, high, iterations=const.CLIMB)
             if value > promise:
                 chosen, promise = point, value
         return Candidate(chosen, promise, local)
 
 
-def _with_lies(posterior: Posterior, view: View) -> Posterior:
+def _with_fantasies(posterior: Posterior, view: View) -> Posterior:
     """What the model expects where a value is awaited: enough not to ask again.
 
     A failure among failures is a bad place, one among successes an accident; taking that for bad as well would wall off
@@ -220,8 +220,8 @@ def _with_lies(posterior: Posterior, view: View) -> Posterior:
         return posterior
     expected, _ = posterior.predict(view.avoid)
     bad = np.append(np.zeros(len(view.waiting)), failure_share(view.failed, view.X))
-    lies = (1.0 - bad) * expected + bad * float(posterior.y.min())
-    return posterior.extended(view.avoid, np.append(posterior.y, lies))
+    fantasies = (1.0 - bad) * expected + bad * float(posterior.y.min())
+    return posterior.extended(view.avoid, np.append(posterior.y, fantasies))
 
 
 def failure_share(failed: Array, X: Array, neighbours: int = 5) -> Array:

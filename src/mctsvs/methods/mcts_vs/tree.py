@@ -106,18 +106,18 @@ class Node:
     def _repr_html_(self) -> str:
         """Groups that unfold; those below the fourth level are closed."""
         parts: list[str] = []
-        open_ = 0
+        unclosed = 0
         for depth, node in self.walk():
-            parts += ["</details>"] * (open_ - depth)
-            open_ = depth
+            parts += ["</details>"] * (unclosed - depth)
+            unclosed = depth
             line = escape(node.line(self.names))
             if node.is_leaf:
                 parts.append(f"<div style='margin-left:1.4em'>{line}</div>")
             else:
                 shown = " open" if depth < 4 else ""
                 parts.append(f"<details{shown} style='margin-left:{1.4 * (depth > 0)}em'><summary>{line}</summary>")
-                open_ += 1
-        return "".join([*parts, *["</details>"] * open_])
+                unclosed += 1
+        return "".join([*parts, *["</details>"] * unclosed])
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Tree(Saved):
     def expand(self, leaf: Node, score: Array, split_size: int = 1) -> None:
         """Split a leaf of more than N_split variables at its mean score (lines 25 and 26).
 
-        Equal scores cannot be told apart: the leaf stays.
+        Equal scores do not divide a leaf.
         """
         own, at_limit = score[leaf.variables], self.variant.split_at_limit
         if len(own) + at_limit <= split_size:
@@ -214,17 +214,17 @@ class Tree(Saved):
     @classmethod
     def from_state(cls, state: State) -> Tree:
         rows = zip(*(state[name] for name in ("variables", "values", "visits", "leaves")), strict=True)
-        open_: list[tuple[Node, list[Node]]] = []  # inner nodes with the children they have so far
+        unfinished: list[tuple[Node, list[Node]]] = []  # inner nodes with the children they have so far
         root: Node | None = None
         for variables, value, visits, leaf in rows:
             node = Node(np.array(variables), float(value), int(visits))
             root = root or node
-            if open_:
-                open_[-1][1].append(node)
+            if unfinished:
+                unfinished[-1][1].append(node)
             if not leaf:
-                open_.append((node, []))
-            while open_ and len(open_[-1][1]) == 2:
-                parent, (left, right) = open_.pop()
+                unfinished.append((node, []))
+            while unfinished and len(unfinished[-1][1]) == 2:
+                parent, (left, right) = unfinished.pop()
                 parent.children = (left, right)
         assert root is not None
         return cls(root, load(Variant, state["variant"]), state["bad"])

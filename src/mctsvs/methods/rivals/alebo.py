@@ -99,14 +99,14 @@ class Polytope:
         push, _ = nnls(normals.T, direction)  # Moreau: what is left of the normal cone's share is the tangent part
         return np.asarray(direction - normals.T @ push)
 
-    def climb(self, surface: AcquisitionLike, start: Array, *, iterations: int = 30) -> tuple[Array, float]:
+    def climb(self, acqf: AcquisitionLike, start: Array, *, iterations: int = 30) -> tuple[Array, float]:
         """Ascent inside the polytope by projected BFGS steps, each shortened where it would hit a face.
 
         Of the 2 D constraints only those touched enter a step; scipy's SLSQP carries all of them through each step.
         """
         d = len(start)
         v, inverse = start, np.zeros((d, d))
-        values, gradients = surface.value_and_gradient(v[None])
+        values, gradients = acqf.value_and_gradient(v[None])
         value, gradient = float(values[0]), gradients[0]
         for _ in range(iterations):
             step = self.tangent(v, inverse @ gradient)
@@ -118,7 +118,7 @@ class Polytope:
             length = min(1.0, float(self.reach(v[None], step[None])[1][0]))
             while length > 1e-6:
                 trial = self.inside((v + length * step)[None])
-                values, gradients = surface.value_and_gradient(trial)
+                values, gradients = acqf.value_and_gradient(trial)
                 if values[0] >= value + 1e-4 * length * float(step @ gradient):
                     break
                 length *= 0.3
@@ -321,22 +321,22 @@ class ALEBO(EmbeddingEngine):
         kernel, count = Mahalanobis(), len(self.thetas)
         members = tuple(Posterior.of(kernel, theta, X, values) for theta in self.thetas)
         ensemble = Ensemble(members, np.full(count, 1.0 / count), np.zeros(count))
-        lie, acquisition = float(values.min()), log_expected_improvement(float(values.max()))
+        worst, acquisition = float(values.min()), log_expected_improvement(float(values.max()))
         incumbents = self.polytope.inside(self.low.X[self.low.best(3)])
 
         def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
             return self._maximise(MomentAcquisition(ensemble, acquisition), incumbents)
 
-        return propose_greedily(n, ensemble.with_lies(self.avoided(waiting), lie), lie, find)
+        return propose_greedily(n, ensemble.with_fantasies(self.avoided(waiting), worst), worst, find)
 
-    def _maximise(self, surface: MomentAcquisition, incumbents: Array) -> Array:
+    def _maximise(self, acqf: MomentAcquisition, incumbents: Array) -> Array:
         around = self.polytope.around(incumbents, len(self.walkers), self.rng)
         candidates = np.concatenate([self.walkers, around])
-        values = surface(candidates)
+        values = acqf(candidates)
         order = np.argsort(-values, kind="stable")[: self.options.starts]
         best, best_value = candidates[order[0]], float(values[order[0]])
         for start in candidates[order]:
-            point, value = self.polytope.climb(surface, start)
+            point, value = self.polytope.climb(acqf, start)
             if value > best_value:
                 best, best_value = point, value
         return np.asarray(best)

@@ -87,14 +87,14 @@ class TwoBlockModel(Model):
 
 
 def decide_categories(
-    surface: AcquisitionLike, point: Array, lattice: Lattice, known: Array, rng: np.random.Generator
+    acqf: AcquisitionLike, point: Array, lattice: Lattice, known: Array, rng: np.random.Generator
 ) -> Array:
     """A point near `point` with every category decided, of large acquisition and none of the `known` (n, d).
 
     Ascent over changes of one category at a time; the other coordinates follow at the end. Left to rounding, the best
     point of the cube falls back on categories already tried, and the next climb ends at the same place.
     """
-    ascent = Ascent(surface, lattice, *lattice.box)
+    ascent = Ascent(acqf, lattice, *lattice.box)
     x = lattice.round(point[None])[0]
     value = ascent.look(x[None])[0]
     for _ in range(MOST_STEPS):
@@ -112,7 +112,7 @@ def decide_categories(
         return x
     low, high = lattice.box[0].copy(), lattice.box[1].copy()
     low[lattice.codes] = high[lattice.codes] = x[lattice.codes]
-    return climb(surface, x, low, high, iterations=REFINE)[0]
+    return climb(acqf, x, low, high, iterations=REFINE)[0]
 
 
 class GTBO(HistoryEngine):
@@ -204,14 +204,14 @@ class GTBO(HistoryEngine):
             group = self.open.pop(observation.ticket, None)
             if group is None or self.model is not None:
                 continue
-            told = bool(np.isfinite(observation.y))
-            if len(group) == 0 and told:
+            succeeded = bool(np.isfinite(observation.y))
+            if len(group) == 0 and succeeded:
                 self.default, self.level = np.array(observation.x), observation.y
             elif len(group) == 0:  # nothing can be compared with it
                 self._begin(self.rng.random(self.dimension))
-            elif told:
+            elif succeeded:
                 self.answered.append(len(self.history) - 1)
-            self.failed += not told
+            self.failed += not succeeded
             self._learn()
 
     def _learn(self) -> None:
@@ -244,19 +244,19 @@ class GTBO(HistoryEngine):
             return rng.random((n, self.dimension))
         posterior = model.update(history.X, history.y, history.noise)
         expected, _ = posterior.predict(posterior.X)
-        lie, acquisition = float(posterior.y.min()), log_expected_improvement(float(expected.max()))
+        worst, acquisition = float(posterior.y.min()), log_expected_improvement(float(expected.max()))
         incumbents = posterior.X[np.argsort(-expected, kind="stable")[:3]]
         avoided = np.concatenate([waiting, *(x[None] for x in history.failures)])
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
-            surface = AcquisitionFunction(posterior, acquisition)
-            point = maximise(surface, incumbents, rng, starts=3, iterations=40)
+            acqf = AcquisitionFunction(posterior, acquisition)
+            point = maximise(acqf, incumbents, rng, starts=3, iterations=40)
             if self.categories.blocks:
                 known = np.concatenate([history.X, avoided, *(x[None] for x in chosen)])
-                point = decide_categories(surface, point, self.categories, known, rng)
+                point = decide_categories(acqf, point, self.categories, known, rng)
             return point
 
-        return propose_greedily(n, posterior.with_lies(avoided, lie), lie, find)
+        return propose_greedily(n, posterior.with_fantasies(avoided, worst), worst, find)
 
     def describe(self) -> str:
         if self.model is not None:

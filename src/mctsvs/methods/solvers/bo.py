@@ -16,7 +16,7 @@ from mctsvs.gp import optimize_acqf_mixed as on_lattice
 from mctsvs.gp.acquisition import AcquisitionLike, FeasibilityWeighted, constraint_models, penalised, put_inside
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.multi_output import OutputModels, Outputs
-from mctsvs.gp.optimize_acqf import candidates_of, crossovers, maximise, propose_greedily, quasi_random
+from mctsvs.gp.optimize_acqf import crossovers, maximise, pool, propose_greedily, quasi_random
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.methods.solvers import paper_gp
@@ -100,7 +100,7 @@ class BOOptions(ModelOptions):
     starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
     crossovers          points beside the pool, each made of two good ones
     surrogate           own (default), as the options above say; scikit-learn: the MCTS-VS paper's, with expected
-                        improvement and its best candidates, whatever the options above say (`mctsvs.methods.solvers.paper_gp`)
+                        improvement and its best candidates, whatever the options above say (see `paper_gp`)
     width               of the box in natural units, which that model works in
     """
 
@@ -122,7 +122,7 @@ class BayesianOptimisation(Saved):
     distinct    whole numbers and categories are chosen so that a point is new among the coordinates given (as it
                 always is when these are all): for callers that leave the others alone
 
-    Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
+    Points that failed or still wait for their value take part as fantasies too: the model is pushed away from them,
     but its parameters are never fitted to them.
     """
 
@@ -146,7 +146,7 @@ class BayesianOptimisation(Saved):
         if o.surrogate == "scikit-learn":
             return paper_gp.propose(n, subspace.X, subspace.y, o.candidates, rng, width=o.width)
         posterior = self._posterior(subspace)
-        lie, best = float(posterior.y.min()), float(posterior.y.max())
+        worst, best = float(posterior.y.min()), float(posterior.y.max())
         needed = (
             constraint_models(self.constraints, subspace.X, subspace.history.constraints)
             if subspace.constrained
@@ -155,27 +155,27 @@ class BayesianOptimisation(Saved):
         if needed is not None:
             feasible = subspace.feasible[self._rows(subspace.values[1], subspace.dimension)]
             best = float(posterior.y[feasible].max()) if feasible.any() else np.inf
-        posterior = posterior.with_lies(subspace.avoid, lie)
+        posterior = posterior.with_fantasies(subspace.avoid, worst)
         thompson = o.acquisition == "thompson"
         if o.acquisition_search == "candidates" and not thompson:
-            surface = self._surface(posterior, best, subspace, needed, rng)
-            points = put_inside(quasi_random(o.candidates, subspace.dimension, rng), surface)
-            value = surface(points)
+            acqf = self._surface(posterior, best, subspace, needed, rng)
+            points = put_inside(quasi_random(o.candidates, subspace.dimension, rng), acqf)
+            value = acqf(points)
             return points[np.argsort(-value, kind="stable")[:n]]
         good = subspace.X[subspace.history.best(CROSSED)]
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
-            surface = self._surface(posterior, best, subspace, needed, rng)
-            beside = crossovers(o.crossovers, good, rng) if o.crossovers else None
+            acqf = self._surface(posterior, best, subspace, needed, rng)
+            extra = crossovers(o.crossovers, good, rng) if o.crossovers else None
             limits: dict[str, Any] = {"starts": o.starts, "iterations": o.climb}
             if subspace.lattice is None:
-                return maximise(surface, good[:3], rng, size=o.pool, beside=beside, **limits)
-            candidates = put_inside(candidates_of(o.pool, good[:3], beside, rng), surface)
+                return maximise(acqf, good[:3], rng, size=o.pool, extra=extra, **limits)
+            candidates = put_inside(pool(o.pool, good[:3], rng, extra), acqf)
             known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
             known = known if self.distinct or subspace.complete else known[:0]  # others are filled in: it is not known
-            return on_lattice.maximise(surface, subspace.lattice, candidates, known, rng, **limits)[0]
+            return on_lattice.maximise(acqf, subspace.lattice, candidates, known, rng, **limits)[0]
 
-        return propose_greedily(n, posterior, None if thompson else lie, find)
+        return propose_greedily(n, posterior, None if thompson else worst, find)
 
     def _posterior(self, subspace: Subspace) -> Posterior:
         """The model of this subset, of all points or of a part; another subset starts another one."""
@@ -211,11 +211,11 @@ class BayesianOptimisation(Saved):
     ) -> AcquisitionLike:
         """The acquisition function where points may lie, and where measured constraints probably hold."""
         if needed is None:
-            surface = self._acquisition(posterior, best, subspace, rng)
+            acqf = self._acquisition(posterior, best, subspace, rng)
         else:
             hopeful = self._acquisition(posterior, best, subspace, rng) if best < np.inf else None
-            surface = FeasibilityWeighted(hopeful, needed)
-        return penalised(surface, subspace.cut)
+            acqf = FeasibilityWeighted(hopeful, needed)
+        return penalised(acqf, subspace.cut)
 
     def _acquisition(
         self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator
@@ -268,14 +268,14 @@ class IsotropicSearch(Saved):
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         self.turn += 1
-        told = len(subspace.history)
-        part = self.best.count(told, subspace.dimension) < told
+        n_told = len(subspace.history)
+        part = self.best.count(n_told, subspace.dimension) < n_told
         model = self.of_best if part and self.turn % 2 == 0 else self.of_all
         points = model.propose(n, subspace, rng)
-        if told == 0:
+        if n_told == 0:
             return points
         if model is self.of_all:
-            self.blind = told - 1 - int(np.argmax(subspace.y)) >= STALLED and predicts_nothing(model.model.posterior)
+            self.blind = n_told - 1 - int(np.argmax(subspace.y)) >= STALLED and predicts_nothing(model.model.posterior)
         best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
         for x in points:
             if _known(x, subspace.X) or _known(x, subspace.avoid):

@@ -1,4 +1,4 @@
-"""Bayesian optimisation under the SAAS prior (Eriksson and Jankowiak, UAI 2021): its mode (`saas`), or draws (`saasbo`).
+"""Bayesian optimisation under the SAAS prior (Eriksson and Jankowiak, UAI 2021): mode (`saas`) or draws (`saasbo`).
 
 A half-Cauchy density over inverse squared lengthscales, so that an axis-aligned subspace is sparse:
 
@@ -147,7 +147,7 @@ class EnsembleSolver(Saved, ABC):
         if len(subspace.history) < 2:
             return rng.random((n, subspace.dimension))
         X, values = subspace.X, standardise(subspace.y, winsorise=self.options.winsorise)
-        best, lie = float(values.max()), float(values.min())
+        best, worst = float(values.max()), float(values.min())
         ensemble = self._ensemble(X, values, self._members(subspace.coordinates, X, values, rng))
         incumbents = subspace.X[subspace.history.best(3)]
 
@@ -156,7 +156,7 @@ class EnsembleSolver(Saved, ABC):
                 penalised(self._surface(ensemble, best), subspace.cut), incumbents, rng, starts=self.options.starts
             )
 
-        return propose_greedily(n, ensemble.with_lies(subspace.avoid, lie), lie, find)
+        return propose_greedily(n, ensemble.with_fantasies(subspace.avoid, worst), worst, find)
 
     def _members(self, coordinates: Indices, X: Array, values: Array, rng: np.random.Generator) -> Members:
         if self.coordinates is None or not np.array_equal(self.coordinates, coordinates):
