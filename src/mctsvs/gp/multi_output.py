@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, spread_by_rank
-from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.posterior import Posterior, solve_with_factor
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices
@@ -82,8 +81,7 @@ class Block:
     def _solved(self) -> tuple[Array, Array]:
         """(n, g) weights (K + noise)^-1 (values - offsets), and (g,) offsets."""
         both = np.asfortranarray(np.column_stack([self.values, np.ones(len(self.values))]))
-        half, _ = dtrtrs(self.posterior.factor, both, lower=0, trans=1)
-        both, _ = dtrtrs(self.posterior.factor, half, lower=0)
+        both = solve_with_factor(self.posterior.factor, both)
         offsets = both[:, :-1].sum(axis=0) / both[:, -1].sum()
         return both[:, :-1] - np.outer(both[:, -1], offsets), offsets
 

@@ -44,13 +44,13 @@ class Posterior:
         """The mean of f far from all data."""
         if not self.constant_mean:
             return 0.0
-        ones = _solve(self.factor, np.ones(len(self.y)))
+        ones = solve_with_factor(self.factor, np.ones(len(self.y)))
         return float(ones @ self.y) / float(ones.sum())
 
     @cached_property
     def weights(self) -> Array:
         """(K + noise)^-1 (y - offset)."""
-        return _solve(self.factor, self.y - self.offset if self.constant_mean else self.y)
+        return solve_with_factor(self.factor, self.y - self.offset if self.constant_mean else self.y)
 
     @property
     def left_out(self) -> Array:
@@ -167,7 +167,7 @@ class Posterior:
         deviation = np.sqrt(variance) if self.known is None else np.sqrt(variance + self.known)[:, None]
         noise = deviation * rng.standard_normal((len(self.X), count))
         drawn = np.cos(self.X @ frequencies.T + phases) @ coefficients + noise
-        correction = _solve(self.factor, self.y[:, None] - self.offset - drawn)
+        correction = solve_with_factor(self.factor, self.y[:, None] - self.offset - drawn)
         return SamplePaths(self, frequencies, phases, coefficients, correction)
 
 
@@ -238,7 +238,8 @@ class SamplePath(_Draws):
         return value, gradient + cross.pull_back(Z, cache, C)
 
 
-def _solve(factor: Array, y: Array) -> Array:
+def solve_with_factor(factor: Array, y: Array) -> Array:
+    """(U'U)^-1 y from the upper triangular factor U (n, n)."""
     u, _ = dtrtrs(factor, y, lower=0, trans=1)
     weights, _ = dtrtrs(factor, u, lower=0)
     return np.asarray(weights)

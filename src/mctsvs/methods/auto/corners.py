@@ -51,25 +51,31 @@ class Flip:
 
 
 @dataclass(eq=False)
-class Corners:
-    """The corners evaluated so far, and what they prove."""
+class Box:
+    """The box that two points span, and its corners evaluated so far."""
 
     base: Array  # (D,)
     other: Array  # (D,)
     asked: Mask  # (V,) the variables in question
     live: Mask  # (V,) those of them that may act
-    masks: list[Mask] = field(default_factory=list)  # no two of them equal among the live variables
-    values: list[float] = field(default_factory=list)
+    masks: list[Mask]  # of the corners
+    values: list[float]
+
+    def point(self, mask: Mask, owner: Indices) -> Array:
+        """(D,) the corner in the unit cube; `owner` (D,) is the variable of each coordinate."""
+        return np.where(mask[owner], self.other, self.base)
+
+
+@dataclass(eq=False)
+class Corners(Box):
+    """What all pairs of corners prove; no two masks are equal among the live variables."""
+
     splits: list[Split] = field(default_factory=list)
 
     @classmethod
     def between(cls, base: Array, other: Array, asked: Mask, value: float) -> Corners:
         """The box of two points, with the base's value."""
         return cls(base, other, asked, asked, [np.zeros_like(asked)], [value])
-
-    def point(self, mask: Mask, owner: Indices) -> Array:
-        """Of the unit cube; `owner` (D,) is the variable of each coordinate."""
-        return np.where(mask[owner], self.other, self.base)
 
     def seen(self, mask: Mask, x: Array, owner: Indices) -> Mask:
         """The mask of the point that was evaluated in place of the one asked for.
@@ -242,15 +248,9 @@ def mask_of(number: int, n: int) -> Mask:
 
 
 @dataclass(eq=False)
-class Bisection:
-    """The corners between two points evaluated so far, and the variables found."""
+class Bisection(Box):
+    """A search between two points of unequal values, and the variables found."""
 
-    base: Array  # (D,)
-    other: Array  # (D,)
-    asked: Mask  # (V,) the variables in question
-    live: Mask  # (V,) those that may act
-    masks: list[Mask]
-    values: list[float]
     ends: list[int]  # positions of the two corners between which one variable is looked for; empty: none is
     found: list[int] = field(default_factory=list)
 
@@ -258,9 +258,6 @@ class Bisection:
     def between(cls, base: Array, other: Array, asked: Mask, values: tuple[float, float]) -> Bisection:
         """Two points with their values, which differ."""
         return cls(base, other, asked, asked, [np.zeros_like(asked), asked], list(values), [0, 1])
-
-    def point(self, mask: Mask, owner: Indices) -> Array:
-        return np.where(mask[owner], self.other, self.base)
 
     def next(self, rng: np.random.Generator) -> Flip | None:
         """The corner to evaluate next; None when nothing is left to be found."""
