@@ -12,7 +12,7 @@ import numpy as np
 import native
 from mctsvs.bench import loop, problems
 from mctsvs.methods.composite import SubspaceEngine
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, InputError

@@ -9,8 +9,8 @@ import pytest
 
 from mctsvs import Optimizer, testing
 from mctsvs.methods.history import History
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.saas import SAAS, SAASOptions
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.testing import MIXED, mixed_objective
 from mctsvs.utils.validation import InputError
 

@@ -10,7 +10,7 @@ import pytest
 from mctsvs import Optimizer, testing
 from mctsvs.gp.trust_region import FIRST_LENGTH, LONGEST, SHORTEST
 from mctsvs.methods.history import History
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import LOCAL_POINTS, Region, RegionOptions, TuRBO, TuRBOOptions
 
 

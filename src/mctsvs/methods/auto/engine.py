@@ -19,7 +19,7 @@ from mctsvs.methods.auto.portfolio import Challenger, ModelSelection
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View
 from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.methods.solvers.subspace import thinned
+from mctsvs.methods.solvers import thinned
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array, Indices
 

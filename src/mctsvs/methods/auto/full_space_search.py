@@ -21,10 +21,9 @@ from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.portfolio import Candidate, in_turn
 from mctsvs.methods.history import History
-from mctsvs.methods.solvers import DIMENSION_SCALED, ISOTROPIC, Solver
+from mctsvs.methods.solvers import DIMENSION_SCALED, ISOTROPIC, Solver, Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, Best, BOOptions, IsoOptions, IsotropicSearch
 from mctsvs.methods.solvers.constrained import ConstrainedOptions, ConstrainedSearch
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.space import Region
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices

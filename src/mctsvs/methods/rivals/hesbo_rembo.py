@@ -28,8 +28,8 @@ import numpy as np
 from mctsvs.methods.base import Observation, Pending, Proposal, latin_hypercube
 from mctsvs.methods.history import History
 from mctsvs.methods.initial_design import DesignEngine, DesignOptions
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices, check_count
 

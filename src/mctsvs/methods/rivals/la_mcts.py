@@ -34,7 +34,7 @@ from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.base import Pending, Proposal, latin_hypercube
 from mctsvs.methods.initial_design import DesignEngine, DesignOptions
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import RegionOptions, TuRBO, TuRBOOptions
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices

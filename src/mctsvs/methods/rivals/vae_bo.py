@@ -31,8 +31,8 @@ from mctsvs.methods.base import Observation, Pending, Proposal, latin_hypercube
 from mctsvs.methods.history import History
 from mctsvs.methods.initial_design import DesignEngine
 from mctsvs.methods.rivals.hesbo_rembo import EmbeddingOptions
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.options import option
 from mctsvs.utils.threads import one_torch_thread
 from mctsvs.utils.validation import Array, Indices

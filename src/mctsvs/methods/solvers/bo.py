@@ -19,8 +19,7 @@ from mctsvs.gp.multi_output import OutputModels, Outputs
 from mctsvs.gp.optimize_acqf import crossovers, maximise, pool, propose_greedily, quasi_random
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
-from mctsvs.methods.solvers import paper_gp
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace, paper_gp
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices

@@ -22,7 +22,7 @@ from mctsvs.gp.multi_output import OutputModels, Outputs, bend, column_medians, 
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.constraint_ranking import scales, violations
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices

@@ -44,8 +44,7 @@ from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import Prior
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.standardize import standardise
-from mctsvs.methods.solvers import nuts
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace, nuts
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices, InputError

@@ -18,7 +18,7 @@ from mctsvs.gp.model import Model, ModelSettings, Refit, nearest
 from mctsvs.gp.multi_output import finite
 from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.trust_region import SHORTEST, TrustRegion
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import LOCAL_POINTS, perturbed
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved

@@ -22,7 +22,7 @@ from mctsvs.gp.optimize_acqf import climb, quasi_random
 from mctsvs.gp.posterior import Posterior, SamplePaths
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.trust_region import SHORTEST, TrustRegion
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
