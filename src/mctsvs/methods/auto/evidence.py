@@ -31,7 +31,9 @@ from mctsvs.utils.validation import Array, Indices
 
 
 class TestKind(Enum):
-    """Of a question, in the order in which a run comes to ask them; what it is for, in the words that people see."""
+    """What a question is for, in the words that people see and in the order in which a run comes to ask them."""
+
+    __test__ = False  # pytest takes a class of this name for one of its own
 
     DESIGN = "first points"  # what is it like there?
     PROBE = "probing a group"  # does one of these variables, never changed before, matter?
