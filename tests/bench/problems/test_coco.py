@@ -80,7 +80,7 @@ def test_what_there_is_not(name: str, words: str) -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mctsvs.bench.problems.data.importlib.util.find_spec", lambda module: None)
+    monkeypatch.setattr("mctsvs.bench.problems.declare.importlib.util.find_spec", lambda module: None)
     with pytest.raises(InputError, match=r"needs cocoex, not installed here: pip install 'mctsvs\[coco\]'"):
         make("bbob_f8_20")
 
@@ -186,7 +186,17 @@ def test_no_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", "bbob-largescale_f1_20", "--methods", "random,auto", "--seeds", "1-2", "--budget", "30"]
+    words = [
+        "bench",
+        "compare",
+        "bbob-largescale_f1_20",
+        "--methods",
+        "random,auto",
+        "--seeds",
+        "1-2",
+        "--budget",
+        "30",
+    ]
     assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "bbob-largescale_f1_20" in printed
