@@ -176,7 +176,7 @@ def _make_hostile(path: Path, meta: dict[str, Any], events: list[schema.Event], 
             "text": "\x1b]0;owned\x07\n" * 3,
             "variables": b"i" + struct.pack("<i", int(rng.choice([-1, 3, 10**6]))),
             "point": rng.bytes(int(rng.choice([0, 8, 40, 4000]))),
-            "ticket": int(rng.choice([-5, 0, 10**9])),
+            "proposal_id": int(rng.choice([-5, 0, 10**9])),
         }
         field = list(odd)[int(rng.integers(len(odd)))]
         changed[at] = changed[at]._replace(**{field: odd[field]})

@@ -53,8 +53,8 @@ def refused(path: Path, words: str = "damaged") -> None:
 
 ENDLESS = (
     "CREATE VIEW journal AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-    "SELECT i AS seq, 'ask' AS kind, i AS number, 0 AS call, 0 AS iteration, -1 AS ticket, 1.0 AS value, '' AS text, "
-    "x'' AS variables, x'' AS point, x'' AS checksum FROM n"
+    "SELECT i AS seq, 'ask' AS kind, i AS number, 0 AS call, 0 AS iteration, -1 AS proposal_id, 1.0 AS value, "
+    "'' AS text, x'' AS variables, x'' AS point, x'' AS checksum FROM n"
 )
 
 
@@ -144,7 +144,7 @@ def test_the_memory_of_another_study_is_refused(whole: Path, tmp_path: Path) -> 
 
 
 POINT = np.full(5, 0.5).tobytes()
-ASK = Event("ask", 0, 0, text="proposed", ticket=0, point=POINT)
+ASK = Event("ask", 0, 0, text="proposed", proposal_id=0, point=POINT)
 
 
 @pytest.mark.parametrize(

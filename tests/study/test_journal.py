@@ -232,8 +232,8 @@ def test_a_file_of_the_first_format_is_read_and_brought_up_to_date(
         assert picture(study) == expected
         assert study.notes == {"machine": {"cores": 2}}
         assert study.results == {25: (0.5, "early")}
-        tickets = [event.ticket for event in study._ledger.journal.events() if event.kind == "ask"]
-        assert tickets == [-1, *range(22)], "proposals are numbered from 0, and the user's point is none"
+        proposal_ids = [event.proposal_id for event in study._ledger.journal.events() if event.kind == "ask"]
+        assert proposal_ids == [-1, *range(22)], "proposals are numbered from 0, and the user's point is none"
         (enqueued,) = study.ask()
         assert (enqueued.source, enqueued.params["layers"]) == ("enqueued", 3)
     with Study(path, readonly=True) as study:

@@ -182,7 +182,7 @@ class Journal:
                     raise damaged(self.path, f"event {seq} is not what was written")
                 self.last, self.length = check, seq
                 if version == 1 and event.kind == "ask" and event.text == "proposed":
-                    event, proposed = event._replace(ticket=proposed), proposed + 1  # methods count from 0
+                    event, proposed = event._replace(proposal_id=proposed), proposed + 1  # methods count from 0
                 yield event
             head = self.connection.execute("SELECT seq, checksum FROM head").fetchall()
         if head != [(self.length, self.last)]:

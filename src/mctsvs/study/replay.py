@@ -155,7 +155,7 @@ class EventReader:
             if event.variables != self.before[0]:
                 self.before = event.variables, codec.unpack_positions(event.variables, len(space))
             source = event.text if event.kind == "ask" else "imported"
-            place = (event.iteration, source, "", event.ticket)
+            place = (event.iteration, source, "", event.proposal_id)
             times = TrialTimes(asked=event.value if event.kind == "ask" else None)
             trials.append(Trial(event.number, unit, self.before[1], space, None, *place, times=times))
         _check(event, trials, space)
@@ -179,7 +179,7 @@ def _check(event: Event, trials: list[Trial], space: Space) -> None:
         0 <= event.number < len(trials) and trials[event.number].value is None
     ):
         raise ValueError("a value of no trial that waits for one")
-    if event.kind == "ask" and (event.text not in SOURCES or (event.ticket >= 0) != (event.text == "proposed")):
+    if event.kind == "ask" and (event.text not in SOURCES or (event.proposal_id >= 0) != (event.text == "proposed")):
         raise ValueError("a trial from nowhere")
     if event.kind == "enqueue" and len(event.point) != 8 * space.n_coordinates:
         raise ValueError("a point of another space")
@@ -218,15 +218,15 @@ def optimizer(contents: StudyContents, constraints: Any = None) -> Optimizer:
             continue
         for event in events:
             if kind == "tell":
-                trial, details = opt.waiting(event.number), contents.details.get(event.number, NOTHING)
-                opt.record(trial, value_of(event), event.text, details)
+                trial, details = opt._core.trials.waiting(event.number), contents.details.get(event.number, NOTHING)
+                opt._core.record(trial, value_of(event), event.text, details)
             elif kind == "plan":
                 opt.plan(event.number)
             elif kind == "enqueue":
-                opt.queue.append(next(enqueued))
+                opt._core.queue.append(next(enqueued))
             elif kind == "import":
                 details = contents.details.get(event.number, NOTHING)
-                opt.insert(contents.units[event.number], value_of(event), event.text, details)
+                opt._core.insert(contents.units[event.number], value_of(event), event.text, details)
     if not same:
         warnings.warn(
             "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
@@ -247,10 +247,10 @@ def _recall(opt: Optimizer, contents: StudyContents, enqueued: Iterator[Array]) 
     for number in set(range(asked)).difference(told):
         trials[number].value, trials[number].message = None, ""
         _tell_details(trials[number], NOTHING)
-    opt.recall(trials, contents.units[:asked], told, contents.memory)
-    opt.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
+    opt._core.restore_method(trials, contents.units[:asked], told, contents.memory)
+    opt._core.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]
-    opt.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
+    opt._core.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 
 
 def _ask_again(opt: Optimizer, contents: StudyContents, n: int) -> bool:

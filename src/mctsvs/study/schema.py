@@ -1,7 +1,7 @@
 """The formats of a study file: its tables, and what a checksum covers.
 
 1   the chain of checksums begins with a constant
-2   it begins with the study's description; the tickets of proposals, plans and strikes are kept
+2   it begins with the study's description; the numbers of proposals, plans and strikes are kept
 3   what is told beside values is kept; a file without any stays one of format 2
 """
 
@@ -30,7 +30,7 @@ JOURNAL = {
     iteration INTEGER NOT NULL, {_LAST},
     checksum BLOB NOT NULL
 )""",
-    PLAIN: f"CREATE TABLE journal ({_FIRST}, iteration INTEGER NOT NULL, ticket INTEGER NOT NULL, {_LAST}, "
+    PLAIN: f"CREATE TABLE journal ({_FIRST}, iteration INTEGER NOT NULL, proposal_id INTEGER NOT NULL, {_LAST}, "
     "checksum BLOB NOT NULL)",
 }
 JOURNAL[VERSION] = JOURNAL[PLAIN]
@@ -45,7 +45,7 @@ OTHERS = (
 class Event(NamedTuple):
     """Something that happened.
 
-    ask      trial `number` was asked for, in one call with those of the same `call`; text: its source; ticket: the
+    ask      trial `number` was asked for, in one call with those of the same `call`; text: its source; proposal id: the
              number that the method gave its proposal, -1 for a point of the user's; value: when, in seconds since 1970
     tell     its value, None for a failure, came, with a message in text; from then on the method knows it. Where the
              variables of a point are in other events: times and purpose of the trial, as JSON
@@ -61,7 +61,7 @@ class Event(NamedTuple):
     number: int = -1
     call: int = -1
     iteration: int = 0
-    ticket: int = -1
+    proposal_id: int = -1
     value: float | None = None
     text: str = ""
     variables: bytes = b""
@@ -74,14 +74,14 @@ class Event(NamedTuple):
         if version == 1:
             numbers = struct.pack("<8q", seq, self.number, self.call, self.iteration, *lengths)
         else:
-            numbers = struct.pack("<9q", seq, self.number, self.call, self.iteration, self.ticket, *lengths)
+            numbers = struct.pack("<9q", seq, self.number, self.call, self.iteration, self.proposal_id, *lengths)
         parts = b"".join((before, numbers, kind, value, text, self.variables, self.point))
         return hashlib.blake2b(parts, digest_size=8).digest()
 
 
 COLUMNS = {
     1: "seq, kind, number, call, iteration, -1, value, text, variables, point, checksum",
-    PLAIN: "seq, kind, number, call, iteration, ticket, value, text, variables, point, checksum",
+    PLAIN: "seq, kind, number, call, iteration, proposal_id, value, text, variables, point, checksum",
 }
 COLUMNS[VERSION] = COLUMNS[PLAIN]
 INSERT = f"INSERT INTO journal VALUES ({', '.join('?' * 11)})"

@@ -123,7 +123,7 @@ class Session:
                     trial.number,
                     first,
                     trial.iteration,
-                    trial.ticket,
+                    trial.proposal_id,
                     trial.times.asked,
                     text=trial.source,
                     variables=codec.pack_positions(trial.variables, size),
@@ -139,16 +139,16 @@ class Session:
         """Without details, those that were kept with the value are told."""
         with self.writing():
             opt = self.optimizer
-            waiting = opt.waiting(trial)
+            waiting = opt._core.trials.waiting(trial)
             number = waiting.number
-            details = opt.check(details or self._contents.details.get(number, NOTHING))
+            details = opt._core.trials.check(details or self._contents.details.get(number, NOTHING))
             self._stale = True
             waiting.times.told = time.time()
             times = waiting.times.pack(waiting.purpose)
             told = Event("tell", number, value=_stored(value), text=message, variables=times)
             self._store([*self._details(number, details), told])
             before = time.perf_counter()
-            opt.record(waiting, value, message, details)
+            opt._core.record(waiting, value, message, details)
             spent = time.perf_counter() - before
             self._thinking += spent
             waiting.times.thinking += spent
@@ -156,8 +156,8 @@ class Session:
 
     def keep(self, trial: Trial | int, value: float, message: str, details: TrialDetails) -> None:
         with self.writing():
-            number = self.optimizer.waiting(trial).number
-            details = self.optimizer.check(details)
+            number = self.optimizer._core.trials.waiting(trial).number
+            details = self.optimizer._core.trials.check(details)
             result = Event("result", number, value=_stored(value), text=message)
             self._store([*self._details(number, details), result])
 
@@ -169,7 +169,7 @@ class Session:
 
     def strike(self, trial: Trial | int, message: str) -> int:
         with self.writing():
-            number = self.optimizer.waiting(trial).number
+            number = self.optimizer._core.trials.waiting(trial).number
             self._store([Event("strike", number, text=message)])
             return self._contents.strikes[number]
 
@@ -178,14 +178,14 @@ class Session:
             opt = self.optimizer
             self._stale = True
             self._store([Event("enqueue", point=codec.pack_point(unit)) for unit in units])
-            opt.queue.extend(units)
+            opt._core.queue.extend(units)
             self._stale = False
 
     def insert(self, rows: Sequence[Row]) -> None:
         with self.writing():
             opt = self.optimizer
             first, events = len(opt.trials), []
-            rows = [(unit, value, text, opt.check(details)) for unit, value, text, details in rows]
+            rows = [(unit, value, text, opt._core.trials.check(details)) for unit, value, text, details in rows]
             self._stale = True
             for number, (unit, value, text, details) in enumerate(rows, first):
                 events += self._details(number, details)
@@ -193,7 +193,7 @@ class Session:
                 events.append(Event("import", number, first, value=_stored(value), text=text, point=place))
             self._store(events)
             for unit, value, text, details in rows:
-                opt.insert(unit, value, text, details)
+                opt._core.insert(unit, value, text, details)
             self._store([], remember=True)
             self._stale = False
 
@@ -242,7 +242,7 @@ class Session:
         memory = None
         if remember:
             assert self._optimizer is not None
-            memory = codec.pack(self._optimizer.memory())
+            memory = codec.pack(self._optimizer._core.method_state())
         try:
             self.journal.append(events, memory)
         except LostError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mctsvs.ask_tell import Trials, encode
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import Workers, run
 from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
@@ -21,7 +22,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import tables
 from mctsvs.study.open_study import checked_path, open_ledger
-from mctsvs.trial import Recommendation, Trial, TrialDetails, Trials, as_value
+from mctsvs.trial import Recommendation, Trial, TrialDetails, as_value
 from mctsvs.utils.formatting import as_text
 from mctsvs.utils.validation import InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter
@@ -215,7 +216,7 @@ class Study:
     def enqueue(self, points: Iterable[Any]) -> None:
         """Points, vectors or dicts of name -> value, to be tried before the method's own."""
         self._ledger.check_writable()
-        self._ledger.enqueue([self.optimizer.unit_of(point) for point in points])
+        self._ledger.enqueue([encode(self.optimizer.region, point) for point in points])
 
     def import_points(self, source: Any) -> int:
         """Earlier evaluations as a warm start; how many there were.
@@ -379,7 +380,7 @@ class Study:
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Study {self.path.name}, {self.method}")
 

@@ -7,6 +7,7 @@ each part adds, and under "Tried and left out" what did worse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mctsvs.utils.options import Options
 
@@ -118,6 +119,8 @@ class AutoOptions(Options):
     box        a third of the steps stay in a trust region around the incumbent
     epochs     a fresh start when the model promises nothing more, or has promised too much for too long
     """
+
+    advertised: ClassVar[bool] = False
 
     near: bool = True
     tests: bool = True

@@ -16,8 +16,9 @@ from html import escape
 
 import numpy as np
 
+from mctsvs.utils.formatting import listed
 from mctsvs.utils.state import Saved, dump, load
-from mctsvs.utils.validation import Array, Indices, State, check_choice, listed
+from mctsvs.utils.validation import Array, Indices, State, check_choice
 
 
 @dataclass(frozen=True)
