@@ -13,7 +13,7 @@ import native
 from mctsvs.bench import problems
 from mctsvs.bench.record import Search, make_optimizer
 from mctsvs.methods.composite import SubspaceEngine
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, InputError

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs.methods.solvers import nuts
-from mctsvs.methods.solvers.saasbo import SparsePosterior
+from mctsvs.methods.solvers.saas import SAASPosterior
 from mctsvs.utils.validation import Array
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -38,7 +38,7 @@ def data(n: int, d: int, noise: float) -> tuple[Array, Array]:
 
 def ours(X: Array, y: Array, seed: int, **steps: int) -> Array:
     """Draws of log lengthscales, log outputscale, log noise, mean."""
-    density, rng = SparsePosterior(X, y), np.random.default_rng(seed)
+    density, rng = SAASPosterior(X, y), np.random.default_rng(seed)
     draws = nuts.sample(density, rng.uniform(-2.0, 2.0, X.shape[1] + 4), rng, **steps)
     return np.column_stack([density.parameters(draws), draws[:, -1]])
 

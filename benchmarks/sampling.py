@@ -29,7 +29,7 @@ import numpy as np
 
 from mctsvs.methods.base import latin_hypercube
 from mctsvs.methods.registry import Method
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices

@@ -44,8 +44,8 @@ from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.history import History
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.validation import Array, InputError
 from turns import rounds, spend
 

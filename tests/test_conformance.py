@@ -58,10 +58,10 @@ def test_options(method: str, options: dict[str, Any], check: Any) -> None:
 def test_the_suite_notices_an_engine_that_guesses_by_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     def nearest(engine: REMBO, x: Array, proposal_id: int) -> Array:
         """Takes the nearest proposal for the one that was evaluated."""
-        if not engine.sent:
+        if not engine.awaited:
             return engine.down(x)
-        proposals = engine.up(np.array(list(engine.sent.values())))
-        return engine.sent.pop(list(engine.sent)[int(np.argmin(np.abs(proposals - x).sum(axis=1)))])
+        proposals = engine.up(np.array(list(engine.awaited.values())))
+        return engine.awaited.pop(list(engine.awaited)[int(np.argmin(np.abs(proposals - x).sum(axis=1)))])
 
     testing.check_values_find_their_proposals("rembo", {})
     monkeypatch.setattr(REMBO, "low_of", nearest)

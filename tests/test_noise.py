@@ -15,8 +15,8 @@ import mctsvs
 from mctsvs import InputError, Optimizer, Study
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import Likelihood
+from mctsvs.gp.model import best_and_spread, expected_values
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.posterior_mean import best_and_spread, expected_values
 from mctsvs.gp.standardize import Standardization, standardise, tail_fence
 from mctsvs.utils.validation import Array
 
@@ -180,11 +180,11 @@ def test_a_posterior_with_known_noise_is_that_of_a_matrix() -> None:
     rng = np.random.default_rng(2)
     X, y, known, Z = rng.random((9, 2)), rng.standard_normal(9), rng.random(9), rng.random((4, 2))
     kernel, theta = Joint("se"), np.array([-0.5, -0.3, 0.2, -3.0])
-    K = kernel.to(theta[:-1], X).covariance(X)[0] + np.diag(np.exp(theta[-1]) + known)
-    k = kernel.to(theta[:-1], X).covariance(Z)[0]
+    K = kernel.cross(theta[:-1], X).covariance(X)[0] + np.diag(np.exp(theta[-1]) + known)
+    k = kernel.cross(theta[:-1], X).covariance(Z)[0]
     posterior = Posterior.of(kernel, theta, X, y, known=known)
     assert np.allclose(posterior.predict(Z)[0], k @ np.linalg.solve(K, y), atol=1e-6)
-    lied = posterior.with_lies(Z, -1.0)
+    lied = posterior.with_fantasies(Z, -1.0)
     assert lied.known is not None
     assert np.allclose(lied.known, np.append(known, np.zeros(4)))
 

@@ -40,7 +40,9 @@ def test_same_as_equal_lengthscales() -> None:
 def test_two_other_choices_are_equally_far() -> None:
     codes = np.eye(4)
     K, _ = (
-        TiedLengthscales(KERNELS["se"], np.zeros(4, dtype=np.intp)).to(np.array([-0.5, 0.0]), codes).covariance(codes)
+        TiedLengthscales(KERNELS["se"], np.zeros(4, dtype=np.intp))
+        .cross(np.array([-0.5, 0.0]), codes)
+        .covariance(codes)
     )
     assert np.allclose(K, K[0, 1] + (1.0 - K[0, 1]) * np.eye(4))
     rng = np.random.default_rng(4)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import halfcauchy, norm
 
-from mctsvs.gp.acquisition import expected_improvement, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionLike, expected_improvement, log_expected_improvement
 from mctsvs.gp.ensemble import Ensemble, ImprovementAcquisition, MomentAcquisition, leave_one_out
 from mctsvs.gp.kernels import Joint
-from mctsvs.gp.optimize_acqf import AcquisitionLike
 from mctsvs.gp.posterior import Posterior
 from mctsvs.methods.solvers.saas import half_cauchy, log_tau_density
 from mctsvs.utils.validation import Array
@@ -99,7 +98,7 @@ def test_averaged_improvement() -> None:
 @pytest.mark.parametrize("lies", [0, 2])
 @pytest.mark.parametrize("kind", ["moments", "improvement"])
 def test_surface_gradients(kind: str, lies: int) -> None:
-    ensemble = ensemble_of().with_lies(np.random.default_rng(5).random((lies, 3)), -1.0)
+    ensemble = ensemble_of().with_fantasies(np.random.default_rng(5).random((lies, 3)), -1.0)
     surface: AcquisitionLike = ImprovementAcquisition(ensemble, 0.7)
     if kind == "moments":
         surface = MomentAcquisition(ensemble, log_expected_improvement(0.7))

@@ -9,7 +9,7 @@ from mctsvs.gp.kernels import Additive, Joint, Kernel, Sum
 from mctsvs.gp.likelihood import FAILED, JITTER, Likelihood
 from mctsvs.gp.model import KERNELS, STATIONARY
 from mctsvs.gp.priors import dimension_scaled, subspace
-from mctsvs.methods.rivals.alebo_kernel import Mahalanobis
+from mctsvs.methods.rivals.alebo import Mahalanobis
 from mctsvs.utils.validation import Array
 
 STEP = 1e-5
@@ -57,7 +57,7 @@ def test_gradient_of_other_compositions(kernel: Kernel) -> None:
     _, gradient = likelihood(theta)
     np.testing.assert_allclose(gradient, differences(likelihood, theta), rtol=2e-6, atol=2e-6)
     X = np.random.default_rng(0).random((3, 4))
-    cross = kernel.to(theta[:-1], X)
+    cross = kernel.cross(theta[:-1], X)
     np.testing.assert_allclose(np.diag(cross.covariance(X)[0]), cross.variance(X))
 
 

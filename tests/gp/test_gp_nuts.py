@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 from mctsvs.methods.solvers import nuts
-from mctsvs.methods.solvers.saasbo import SparsePosterior
+from mctsvs.methods.solvers.saas import SAASPosterior
 from mctsvs.utils.validation import Array
 
 
@@ -52,7 +52,7 @@ def test_no_draw_comes_from_where_the_density_ends() -> None:
 
 def test_the_same_generator_draws_the_same() -> None:
     X = np.random.default_rng(0).random((10, 3))
-    density = SparsePosterior(X, X[:, 0] - X[:, 0].mean())
+    density = SAASPosterior(X, X[:, 0] - X[:, 0].mean())
     steps = {"warmup": 30, "steps": 10, "thinning": 5, "tree_depth": 4}
     one, two = (nuts.sample(density, np.zeros(7), np.random.default_rng(3), **steps) for _ in range(2))
     np.testing.assert_array_equal(one, two)
@@ -71,7 +71,7 @@ def test_the_sparse_density_is_the_product_of_its_parts() -> None:
     """Against scipy's densities and a covariance written out; at two points, since constants are left out."""
     rng = np.random.default_rng(4)
     X, y = rng.random((9, 4)), rng.standard_normal(9)
-    density = SparsePosterior(X, y)
+    density = SAASPosterior(X, y)
 
     def expected(z: Array) -> float:
         c, tau, outputscale, noise, mean = np.exp(z[:4]), *np.exp(z[4:7]), z[7]
@@ -95,13 +95,13 @@ def test_the_sparse_density_is_the_product_of_its_parts() -> None:
 
 def test_the_sparse_density_has_its_gradient() -> None:
     rng = np.random.default_rng(5)
-    density = SparsePosterior(rng.random((12, 5)), rng.standard_normal(12))
+    density = SAASPosterior(rng.random((12, 5)), rng.standard_normal(12))
     z, h = rng.normal(0.0, 0.7, 9), 1e-5
     differences = [(density(z + h * e)[0] - density(z - h * e)[0]) / (2.0 * h) for e in np.eye(9)]
     np.testing.assert_allclose(density(z)[1], differences, rtol=1e-6, atol=1e-7)
 
 
 def test_where_nothing_can_be_computed_the_density_is_zero() -> None:
-    density = SparsePosterior(np.random.default_rng(6).random((5, 2)), np.arange(5.0))
+    density = SAASPosterior(np.random.default_rng(6).random((5, 2)), np.arange(5.0))
     assert density(np.full(6, 1e3))[0] == -np.inf
     assert density(np.full(6, np.nan))[0] == -np.inf

@@ -166,7 +166,7 @@ def test_features_carry_the_whole_prior_variance(d: int, size: int) -> None:
         frequencies, phases, amplitudes = kernel.features(theta, d, size, rng)
         squares[i] = ((amplitudes * np.cos(frequencies @ z + phases)) ** 2).sum()
     error = squares.std() / np.sqrt(300)
-    assert abs(squares.mean() - kernel.to(theta, z[None]).variance(z[None])) < 5.0 * error
+    assert abs(squares.mean() - kernel.cross(theta, z[None]).variance(z[None])) < 5.0 * error
 
 
 @pytest.mark.parametrize("name", list(STATIONARY))

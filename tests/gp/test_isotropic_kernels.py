@@ -157,7 +157,7 @@ def test_features_of_the_cosines_have_their_variance() -> None:
     for i in range(400):
         frequencies, phases, amplitudes = EXACT.features(theta, 2, 64, rng)
         products[i] = (amplitudes**2 * np.cos(frequencies @ x + phases) * np.cos(frequencies @ z + phases)).sum()
-    expected = EXACT.to(theta, x[None]).covariance(z[None])[0][0, 0]
+    expected = EXACT.cross(theta, x[None]).covariance(z[None])[0][0, 0]
     assert abs(products.mean() - expected) < 5.0 * products.std() / 20.0
 
 

@@ -9,7 +9,7 @@ from mctsvs import Optimizer
 from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending, latin_hypercube
 from mctsvs.methods.history import History
-from mctsvs.methods.solvers.subspace import MOST_AVOIDED, Subspace
+from mctsvs.methods.solvers import MOST_AVOIDED, Subspace
 from mctsvs.utils.validation import InputError
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mctsvs.methods.history import EXTERNAL, History, InformationSet
-from mctsvs.methods.mcts_vs.variant import variant
+from mctsvs.methods.mcts_vs.tree import variant
 from mctsvs.testing import through_plain_data
 from mctsvs.utils.validation import Array, Indices, InputError
 

@@ -2,21 +2,33 @@
 
 Each maps (mean, sd), both (m,), to (value, d value/d mean, d value/d sd); chained with the posterior's pull-back
 this gives the gradient in the query points. All are to be maximised.
+
+Two more wrap them: measured constraints add the log probability that they hold (`FeasibilityWeighted`), and known
+constraints a penalty outside of the region (`RegionPenalised`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
+from mctsvs.gp.multi_output import Block, OutputModels, Outputs, bend, column_medians, finite
 from mctsvs.gp.posterior import Posterior
+from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array
 
 Partials = tuple[Array, Array, Array]
 Acquisition = Callable[[Array, Array], Partials]
 LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
+FITS = 3  # models of constraints whose parameters are fitted before a proposal, at most
+DOUBT = 0.01  # deviations that a model may be wrong by beyond what it says: without, its borders are cliffs
+WEIGHT = 1e4  # of the square of a distance to a half-space, in widths of the variables' ranges
+WORST = 1e6  # what failing a test costs
+ENOUGH = 8  # points that pass the tests: those with lower values need not be tried
+MOST_TRIED = 64
 
 
 def expected_improvement(best: float) -> Acquisition:
@@ -101,6 +113,14 @@ def probability_of_improvement(best: float) -> Acquisition:
     return evaluate
 
 
+class AcquisitionLike(Protocol):
+    """An acquisition function or a drawn sample path: values (m,) at Z (m, d), and gradients (m, d) with them."""
+
+    def __call__(self, Z: Array) -> Array: ...
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]: ...
+
+
 class AcquisitionFunction:
     """A function to be maximised over the unit cube: values of many points, or values with gradients."""
 
@@ -114,3 +134,88 @@ class AcquisitionFunction:
         mean, sd, pull_back = self.posterior.predict_with_pull_back(Z)
         value, d_mean, d_sd = self.acquisition(mean, sd)
         return value, pull_back(d_mean, d_sd)
+
+
+def constraint_models(models: OutputModels, X: Array, C: Array) -> Outputs | None:
+    """Models of the constraints (n, m; NaN unknown) at the points (n, d); None if nothing is known of any."""
+    C, known = finite(C), ~np.isnan(C)
+    which = np.flatnonzero(known.any(axis=0))
+    if not len(which):
+        return None
+    return models.update(X, bend(C, column_medians(np.abs(C))), which=which, quota=FITS)
+
+
+class FeasibilityWeighted:
+    """An acquisition function, or nothing, plus log P(all constraints hold)."""
+
+    def __init__(self, acqf: AcquisitionLike | None, outputs: Outputs) -> None:
+        self.acqf, self.outputs = acqf, outputs
+
+    def __call__(self, Z: Array) -> Array:
+        total = np.zeros(len(Z)) if self.acqf is None else self.acqf(Z)
+        for block in self.outputs.blocks:
+            k, _ = block.posterior.cross.covariance(Z)
+            _, sd = block.posterior.predict(Z)
+            total = total + log_ndtr(-self._scores(block, k, sd)[0]).sum(axis=1)
+        return total
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
+        total, gradient = np.zeros(len(Z)), np.zeros_like(Z)
+        if self.acqf is not None:
+            total, gradient = self.acqf.value_and_gradient(Z)
+        for block in self.outputs.blocks:
+            _, sd, back = block.posterior.predict_with_pull_back(Z)
+            cross = block.posterior.cross
+            k, cache = cross.covariance(Z)
+            u, wide = self._scores(block, k, sd)
+            value = log_ndtr(-u)
+            slope = -np.exp(-0.5 * u * u - LOG_ROOT_2PI - value) / wide[:, None]  # in the means
+            total = total + value.sum(axis=1)
+            gradient = gradient + cross.pull_back(Z, cache, slope @ block.weights.T)
+            gradient = gradient + back(np.zeros(len(Z)), -(slope * u).sum(axis=1) * sd / wide)
+        return total, gradient
+
+    def _scores(self, block: Block, k: Array, sd: Array) -> tuple[Array, Array]:
+        """(q, g) means above 0 in standard deviations, and (q,) the latter."""
+        mean = k @ block.weights + block.offsets - self.outputs.levels[block.which]
+        wide = np.hypot(sd, DOUBT)
+        return mean / wide[:, None], wide
+
+
+class RegionPenalised:
+    """An acquisition function less a penalty, smooth for half-spaces, so that a climb ends where it may."""
+
+    def __init__(self, acqf: AcquisitionLike, cut: RegionSlice) -> None:
+        self.acqf, self.cut = acqf, cut
+
+    def __call__(self, Z: Array) -> Array:
+        values = self.acqf(Z) - WEIGHT * (self.cut.excess(Z) ** 2).sum(axis=1)
+        if self.cut.tested:
+            passed = 0
+            for i in np.argsort(-values, kind="stable")[:MOST_TRIED]:
+                passes = self.cut.passes(Z[i])
+                values[i] -= 0.0 if passes else WORST
+                passed += passes
+                if passed == ENOUGH:
+                    break
+        return np.asarray(values)
+
+    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
+        values, gradients = self.acqf.value_and_gradient(Z)
+        excess = self.cut.excess(Z)
+        values = values - WEIGHT * (excess**2).sum(axis=1)
+        if excess.any():
+            gradients = gradients - 2.0 * WEIGHT * self.cut.pull(Z, excess)
+        if self.cut.tested:
+            values = values - WORST * ~np.array([self.cut.passes(z) for z in Z])
+        return values, gradients
+
+
+def penalised(acqf: AcquisitionLike, cut: RegionSlice | None) -> AcquisitionLike:
+    """The acquisition function with a penalty outside of the cut; where there is no cut, it alone."""
+    return acqf if cut is None else RegionPenalised(acqf, cut)
+
+
+def put_inside(candidates: Array, acqf: AcquisitionLike) -> Array:
+    """The candidates (n, d), moved inside the half-spaces of a penalised acquisition function."""
+    return acqf.cut.inside(candidates) if isinstance(acqf, RegionPenalised) else candidates

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mctsvs.gp.kernels import Cross, Gram, Kernel, Sum
+from mctsvs.gp.kernels import Cross, Features, Gram, Kernel, Sum
 from mctsvs.utils.validation import Array, Indices
 
 
@@ -31,13 +31,13 @@ class TiedLengthscales:
     def size(self, d: int) -> int:
         return self.n
 
-    def bind(self, X: Array) -> TiedLengthscalesGram:
-        return TiedLengthscalesGram(self.kernel.bind(X), self.spread, self.n)
+    def gram(self, X: Array) -> Gram:
+        return TiedLengthscalesGram(self.kernel.gram(X), self.spread, self.n)
 
-    def to(self, theta: Array, X: Array) -> Cross:
-        return self.kernel.to(theta[self.spread], X)
+    def cross(self, theta: Array, X: Array) -> Cross:
+        return self.kernel.cross(theta[self.spread], X)
 
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
         return self.kernel.features(theta[self.spread], d, size, rng)
 
 

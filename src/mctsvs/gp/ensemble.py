@@ -29,10 +29,10 @@ class Ensemble:
     weights: Array
     shifts: Array
 
-    def with_lies(self, points: Array, lie: float) -> Ensemble:
+    def with_fantasies(self, points: Array, value: float) -> Ensemble:
         """With further points of one made-up value in every member."""
         pairs = zip(self.members, self.shifts, strict=True)
-        members = tuple(member.with_lies(points, lie - shift) for member, shift in pairs)
+        members = tuple(member.with_fantasies(points, value - shift) for member, shift in pairs)
         return Ensemble(members, self.weights, self.shifts)
 
 

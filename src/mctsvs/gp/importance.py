@@ -13,13 +13,12 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from mctsvs.gp.kernels import Joint, correlation
 from mctsvs.gp.likelihood import JITTER, Likelihood
-from mctsvs.gp.model import fit, spread_by_rank
-from mctsvs.gp.priors import Prior, dimension_scaled
+from mctsvs.gp.model import fit, most_correlated, spread_by_rank
+from mctsvs.gp.priors import open_to_noise
 from mctsvs.gp.standardize import standardise
 from mctsvs.utils.validation import Array, Indices
 
 MOST_POINTS = 300
-MOST_COORDINATES = 2000  # of the model; of more, those most correlated with the values outside the fold
 MOST_TAKEN_OUT = 60  # coordinates of shortest lengthscale that are tried in each fold; the others count as useless
 FOLDS = 5
 ITERATIONS = 40
@@ -47,7 +46,7 @@ def relevance(X: Array, y: Array) -> Array:
     gain, whole = np.zeros((len(rows), D)), np.zeros(len(rows))
     for k in range(FOLDS):
         kept, held = fold != k, fold == k
-        columns = screened(X[kept], values[kept])
+        columns = most_correlated(X[kept], values[kept])
         model = HeldOut(X[kept][:, columns], values[kept], X[held][:, columns], values[held])
         whole[held] = model.over_constant()
         for j in model.shortest(MOST_TAKEN_OUT):
@@ -65,35 +64,13 @@ def evidence(gain: Array) -> tuple[Array, Array]:
     return total, total / np.sqrt(len(gain) * clipped.var(axis=0) + 1e-9)
 
 
-def screened(X: Array, values: Array) -> Indices:
-    """Columns of the model."""
-    D = X.shape[1]
-    if D <= MOST_COORDINATES:
-        return np.arange(D)
-    centred = X - X.mean(axis=0)
-    deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    correlation = np.abs((values - values.mean()) @ centred) / np.maximum(deviation, 1e-12)
-    return np.sort(np.argsort(-correlation, kind="stable")[:MOST_COORDINATES])
-
-
-def noisy_prior(kernel: Joint, d: int) -> tuple[Prior, Array]:
-    """The dimension-scaled prior, open to any noise and outputscale; and where the fit starts."""
-    prior = dimension_scaled(kernel, d)
-    mean, sd, low, high = (part.copy() for part in (prior.mean, prior.sd, prior.low, prior.high))
-    sd[-2], low[-2], high[-2] = 1.0, -6.0, 2.0
-    mean[-1], sd[-1] = -3.0, 2.5
-    start = np.clip(mean, low, high)
-    start[-1] = np.log(0.1)
-    return Prior(mean, sd, low, high), start
-
-
 class HeldOut:
     """A model of some points, asked for the log density of others, with and without a coordinate."""
 
     def __init__(self, X: Array, y: Array, Z: Array, target: Array) -> None:
         self.X, self.y, self.Z, self.target = X, y, Z, target
         kernel = Joint("matern52")
-        prior, start = noisy_prior(kernel, X.shape[1])
+        prior, start = open_to_noise(kernel, X.shape[1])
         theta = fit(Likelihood(kernel, X, y, prior, constant_mean=True), prior, start, [], iterations=ITERATIONS)
         self.log_lengthscale = theta[:-2]
         self.scale, self.noise = np.exp(theta[-2]), np.exp(theta[-1])

@@ -21,29 +21,24 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsymv
 
-from mctsvs.gp.kernels import Joint, JointCross, Radial, correlation
+from mctsvs.gp.kernels import Cross, Features, Gram, Joint, Radial, StationaryCross, correlation
 from mctsvs.utils.validation import Array, InputError
 
-Features = tuple[Array, Array, Array]
 
-
-class SharedLengthscale:
+class SharedLengthscale(Joint):
     """A radial function of the distance: theta = [log lengthscale, log outputscale]."""
-
-    def __init__(self, radial: Radial = "se") -> None:
-        self.radial: Radial = radial
 
     def size(self, d: int) -> int:
         return 2
 
-    def bind(self, X: Array) -> SharedLengthscaleGram:
+    def gram(self, X: Array) -> Gram:
         return SharedLengthscaleGram(X, self.radial)
 
-    def to(self, theta: Array, X: Array) -> JointCross:
-        return JointCross(_each(theta, X.shape[1]), X, self.radial)
+    def cross(self, theta: Array, X: Array) -> Cross:
+        return super().cross(_each(theta, X.shape[1]), X)
 
     def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
-        return Joint(self.radial).features(_each(theta, d), d, size, rng)
+        return super().features(_each(theta, d), d, size, rng)
 
 
 def _each(theta: Array, d: int) -> Array:
@@ -72,20 +67,28 @@ class SharedLengthscaleGram:
         return np.array([2.0 * np.exp(theta[1]) * np.vdot(W, self.scaled), total]), total
 
 
-class Isotropic:
-    """One quadratic function of the distance from the centre of the cube, of unknown size: theta = [log w]."""
+class OneWeight:
+    """A kernel that is one unknown weight times a fixed function of both points: theta = [log w]."""
+
+    term = ""
 
     def size(self, d: int) -> int:
         return 1
 
-    def bind(self, X: Array) -> IsotropicGram:
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
+        raise InputError(f"a kernel with the {self.term} term has no sample paths: choose another acquisition function")
+
+
+class Isotropic(OneWeight):
+    """One quadratic function of the distance from the centre of the cube, of unknown size: theta = [log w]."""
+
+    term = "isotropic"
+
+    def gram(self, X: Array) -> Gram:
         return IsotropicGram(X)
 
-    def to(self, theta: Array, X: Array) -> IsotropicCross:
+    def cross(self, theta: Array, X: Array) -> Cross:
         return IsotropicCross(theta, X)
-
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
-        raise InputError("a kernel with the isotropic term has no sample paths: choose another acquisition function")
 
 
 def quadratic(U: Array) -> Array:
@@ -118,7 +121,7 @@ class IsotropicCross:
     def covariance(self, Z: Array) -> tuple[Array, None]:
         return np.outer(self.weight * quadratic(Z), self.q), None
 
-    def pull_back(self, Z: Array, kept: None, C: Array) -> Array:
+    def pull_back(self, Z: Array, cache: None, C: Array) -> Array:
         return (self.weight * (C @ self.q))[:, None] * self._slope(Z)
 
     def variance(self, Z: Array) -> Array:
@@ -132,20 +135,16 @@ class IsotropicCross:
         return (2.0 * Z - 1.0) / math.sqrt(Z.shape[1] / 180.0)
 
 
-class Linear:
+class Linear(OneWeight):
     """A linear function of unknown slope, 0 in the centre of the cube: theta = [log w], its variance over the cube."""
 
-    def size(self, d: int) -> int:
-        return 1
+    term = "linear"
 
-    def bind(self, X: Array) -> LinearGram:
+    def gram(self, X: Array) -> Gram:
         return LinearGram(X)
 
-    def to(self, theta: Array, X: Array) -> LinearCross:
+    def cross(self, theta: Array, X: Array) -> Cross:
         return LinearCross(theta, X)
-
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
-        raise InputError("a kernel with the linear term has no sample paths: choose another acquisition function")
 
 
 class LinearGram:
@@ -173,7 +172,7 @@ class LinearCross:
     def covariance(self, Z: Array) -> tuple[Array, None]:
         return self.weight * ((Z - 0.5) @ self.X.T), None
 
-    def pull_back(self, Z: Array, kept: None, C: Array) -> Array:
+    def pull_back(self, Z: Array, cache: None, C: Array) -> Array:
         gradient: Array = self.weight * (C @ self.X)
         return gradient
 
@@ -199,10 +198,10 @@ class Cosines:
     def size(self, d: int) -> int:
         return self.M
 
-    def bind(self, X: Array) -> CosinesGram:
+    def gram(self, X: Array) -> Gram:
         return CosinesGram(self._waves(X))
 
-    def to(self, theta: Array, X: Array) -> CosinesCross:
+    def cross(self, theta: Array, X: Array) -> Cross:
         return CosinesCross(theta, self._waves(X))
 
     def _waves(self, X: Array) -> npt.NDArray[np.floating]:
@@ -251,12 +250,12 @@ class CosinesGram:
         return own, float(own.sum())
 
 
-class CosinesCross:
+class CosinesCross(StationaryCross):
     """`Cosines` to one data set, whose waves (n, M, 2, d) are kept between queries."""
 
     def __init__(self, theta: Array, F: npt.NDArray[np.floating]) -> None:
         self.F, (self.M, _, self.d) = F.reshape(len(F), -1), F.shape[1:]
-        self.total = float(np.exp(theta).sum())
+        self.scale = float(np.exp(theta).sum())
         self.weights = np.exp(theta).astype(F.dtype)
 
     def covariance(self, Z: Array) -> tuple[Array, npt.NDArray[np.floating]]:
@@ -264,15 +263,9 @@ class CosinesCross:
         own *= self.weights[:, None, None]
         return (own.reshape(len(Z), -1) @ self.F.T).astype(np.float64), own
 
-    def pull_back(self, Z: Array, kept: npt.NDArray[np.floating], C: Array) -> Array:
-        P = (C.astype(self.F.dtype) @ self.F).reshape(kept.shape)
+    def pull_back(self, Z: Array, cache: npt.NDArray[np.floating], C: Array) -> Array:
+        P = (C.astype(self.F.dtype) @ self.F).reshape(cache.shape)
         rates = np.pi * np.arange(1, self.M + 1, dtype=self.F.dtype)
-        slopes = kept[:, :, 0] * P[:, :, 1] - kept[:, :, 1] * P[:, :, 0]
+        slopes = cache[:, :, 0] * P[:, :, 1] - cache[:, :, 1] * P[:, :, 0]
         gradient: Array = np.einsum("m,imj->ij", rates, slopes).astype(np.float64)
         return gradient
-
-    def variance(self, Z: Array) -> float:
-        return self.total
-
-    def variance_slope(self, Z: Array) -> float:
-        return 0.0

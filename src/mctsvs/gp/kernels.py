@@ -22,6 +22,8 @@ from scipy.linalg.blas import dsymm
 from mctsvs.utils.validation import Array
 
 Radial = Literal["matern52", "se"]
+Features = tuple[Array, Array, Array]
+"""Of random Fourier features: frequencies (size, d), phases (size,), amplitudes (size,)."""
 ROW_BLOCK = 96  # rows computed at once: the block's temporaries stay in the second-level cache
 
 
@@ -62,10 +64,10 @@ class Cross(Protocol):
     """A kernel between query points Z and fixed data at fixed parameters."""
 
     def covariance(self, Z: Array) -> tuple[Array, Any]:
-        """(m, n) covariances of Z with the data, and what `pull_back` needs again."""
+        """(m, n) covariances of Z with the data, and a cache for `pull_back`."""
         ...
 
-    def pull_back(self, Z: Array, kept: Any, C: Array) -> Array:
+    def pull_back(self, Z: Array, cache: Any, C: Array) -> Array:
         """(m, d) gradient in Z of sum_j C[i, j] k(Z[i], X[j])."""
         ...
 
@@ -85,15 +87,29 @@ class Kernel(Protocol):
         """Number of parameters in theta."""
         ...
 
-    def bind(self, X: Array) -> Gram: ...
-
-    def to(self, theta: Array, X: Array) -> Cross:
-        """The kernel between query points and X, at fixed parameters."""
+    def gram(self, X: Array) -> Gram:
+        """The kernel on the data X (n, d), at parameters still to be chosen."""
         ...
 
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Random Fourier features: frequencies (size, d), phases (size,), amplitudes (size,)."""
+    def cross(self, theta: Array, X: Array) -> Cross:
+        """The kernel between query points and X (n, d), at fixed parameters."""
         ...
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
+        """Random features whose products have this kernel as their mean."""
+        ...
+
+
+class StationaryCross:
+    """What stationary kernels have in common: one prior variance, the outputscale, at every point."""
+
+    scale: float
+
+    def variance(self, Z: Array) -> float:
+        return self.scale
+
+    def variance_slope(self, Z: Array) -> float:
+        return 0.0
 
 
 class Joint:
@@ -105,13 +121,13 @@ class Joint:
     def size(self, d: int) -> int:
         return d + 1
 
-    def bind(self, X: Array) -> JointGram:
+    def gram(self, X: Array) -> Gram:
         return JointGram(X, self.radial)
 
-    def to(self, theta: Array, X: Array) -> JointCross:
+    def cross(self, theta: Array, X: Array) -> Cross:
         return JointCross(theta, X, self.radial)
 
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
         frequencies = rng.standard_normal((size, d)) * np.exp(-theta[:-1])
         if self.radial == "matern52":  # its spectral density is a Student t with 5 degrees of freedom
             frequencies *= np.sqrt(5.0 / rng.chisquare(5.0, size))[:, None]
@@ -119,17 +135,22 @@ class Joint:
         return frequencies, phases, np.full(size, np.sqrt(2.0 * np.exp(theta[-1]) / size))
 
 
-class JointCross:
+class JointCross(StationaryCross):
     """`Joint` to one data set, whose scaled coordinates are kept between the many queries of a search."""
 
     def __init__(self, theta: Array, X: Array, radial: Radial) -> None:
         self.radial, self.scale = radial, float(np.exp(theta[-1]))
         self.inverse = np.exp(-theta[:-1])
-        self.Xs = X * self.inverse
+        self.Xs = self.scaled(X)
         self.norms = np.einsum("ij,ij->i", self.Xs, self.Xs)
 
+    def scaled(self, Z: Array) -> Array:
+        """Points in coordinates in which the kernel depends on their distance alone."""
+        scaled: Array = Z * self.inverse
+        return scaled
+
     def covariance(self, Z: Array) -> tuple[Array, Array]:
-        Zs = Z * self.inverse
+        Zs = self.scaled(Z)
         r = Zs @ self.Xs.T
         r *= -2.0
         r += np.einsum("ij,ij->i", Zs, Zs)[:, None]
@@ -141,16 +162,10 @@ class JointCross:
                 slope *= self.scale
         return k, slope
 
-    def pull_back(self, Z: Array, kept: Array, C: Array) -> Array:
-        G = C * kept
+    def pull_back(self, Z: Array, cache: Array, C: Array) -> Array:
+        G = C * cache
         gradient: Array = (G @ self.Xs) * self.inverse - G.sum(axis=1)[:, None] * Z * self.inverse**2
         return gradient
-
-    def variance(self, Z: Array) -> float:
-        return self.scale
-
-    def variance_slope(self, Z: Array) -> float:
-        return 0.0
 
 
 class JointGram:
@@ -216,23 +231,17 @@ class JointGram:
         return gradient, total
 
 
-class Additive:
+class Additive(Joint):
     """A sum of one-variable functions, outputscale / d each: theta = [log lengthscales, log outputscale]."""
 
-    def __init__(self, radial: Radial = "se") -> None:
-        self.radial: Radial = radial
-
-    def size(self, d: int) -> int:
-        return d + 1
-
-    def bind(self, X: Array) -> AdditiveGram:
+    def gram(self, X: Array) -> Gram:
         return AdditiveGram(X, self.radial)
 
-    def to(self, theta: Array, X: Array) -> AdditiveCross:
+    def cross(self, theta: Array, X: Array) -> Cross:
         return AdditiveCross(theta, X, self.radial)
 
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        frequencies, phases, amplitudes = Joint(self.radial).features(theta, d, size, rng)
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
+        frequencies, phases, amplitudes = super().features(theta, d, size, rng)
         if size < d:  # too few for every variable to have its own: draw them, right in the mean
             one = rng.integers(0, d, size)[:, None] == np.arange(d)
             return frequencies * one, phases, amplitudes
@@ -241,7 +250,7 @@ class Additive:
         return frequencies * one, phases, amplitudes * np.sqrt(size / (d * share))
 
 
-class AdditiveCross:
+class AdditiveCross(StationaryCross):
     """`Additive` to one data set: all variables at once for a climb's single query, else a variable at a time."""
 
     def __init__(self, theta: Array, X: Array, radial: Radial) -> None:
@@ -260,9 +269,9 @@ class AdditiveCross:
         K *= self.share
         return K, None
 
-    def pull_back(self, Z: Array, kept: tuple[Array, Array] | None, C: Array) -> Array:
-        if kept is not None:
-            scaled, slope = kept
+    def pull_back(self, Z: Array, cache: tuple[Array, Array] | None, C: Array) -> Array:
+        if cache is not None:
+            scaled, slope = cache
             one: Array = -self.share * self.inverse * np.einsum("j,jk,jk->k", C[0], slope, scaled)[None]
             return one
         gradient = np.empty_like(Z)
@@ -272,12 +281,6 @@ class AdditiveCross:
             gradient[:, j] = -(inverse**2) * np.einsum("ij,ij,ij->i", C, slope, difference)
         gradient *= self.share
         return gradient
-
-    def variance(self, Z: Array) -> float:
-        return self.scale
-
-    def variance_slope(self, Z: Array) -> float:
-        return 0.0
 
 
 class AdditiveGram:
@@ -297,7 +300,7 @@ class AdditiveGram:
             self.rows, self.columns = np.triu_indices(n)
             self.gaps = (X[self.rows] - X[self.columns]).T ** 2
             self.times = np.where(self.rows == self.columns, 1.0, 2.0)  # the off-diagonal counts twice
-            self.kept: tuple[Array, Array, Array] | None = None
+            self.cache: tuple[Array, Array, Array] | None = None
 
     def _term(self, theta: Array, j: int) -> tuple[Array, Array, Array]:
         x = self.X[:, j] * np.exp(-theta[j])
@@ -309,7 +312,7 @@ class AdditiveGram:
         if self.gaps is not None:
             squared = self.gaps * np.exp(-2.0 * theta[:d])[:, None]
             k, slope = correlation(squared.copy(), self.radial)
-            self.kept = squared, k, slope
+            self.cache = squared, k, slope
             K[self.rows, self.columns] = (np.exp(theta[-1]) / d) * k.sum(axis=0)
             return
         K[...] = 0.0
@@ -320,8 +323,8 @@ class AdditiveGram:
     def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
         d = self.X.shape[1]
         gradient = np.empty(d + 1)
-        if self.gaps is not None and self.kept is not None:
-            squared, k, slope = self.kept
+        if self.gaps is not None and self.cache is not None:
+            squared, k, slope = self.cache
             w = W[self.rows, self.columns] * self.times
             gradient[:d] = np.einsum("ij,ij,j->i", squared, slope, w)
             gradient[d] = k.sum(axis=0) @ w
@@ -350,14 +353,14 @@ class Sum:
         ends = list(itertools.accumulate((term.size(d) for term in self.terms), initial=0))
         return [slice(*pair) for pair in itertools.pairwise(ends)]
 
-    def bind(self, X: Array) -> SumGram:
-        return SumGram([term.bind(X) for term in self.terms], self.blocks(X.shape[1]), len(X))
+    def gram(self, X: Array) -> Gram:
+        return SumGram([term.gram(X) for term in self.terms], self.blocks(X.shape[1]), len(X))
 
-    def to(self, theta: Array, X: Array) -> SumCross:
+    def cross(self, theta: Array, X: Array) -> Cross:
         pairs = zip(self.terms, self.blocks(X.shape[1]), strict=True)
-        return SumCross([term.to(theta[block], X) for term, block in pairs])
+        return SumCross([term.cross(theta[block], X) for term, block in pairs])
 
-    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
         sizes = np.diff([size * i // len(self.terms) for i in range(len(self.terms) + 1)])
         triples = zip(self.terms, self.blocks(d), sizes, strict=True)
         parts = [term.features(theta[block], d, int(share), rng) for term, block, share in triples]
@@ -372,17 +375,17 @@ class SumCross:
         self.first, *self.others = self.terms = terms
 
     def covariance(self, Z: Array) -> tuple[Array, list[Any]]:
-        K, kept = self.first.covariance(Z)  # in a plain loop: a climb comes here for every step
-        every = [kept]
+        K, cache = self.first.covariance(Z)  # in a plain loop: a climb comes here for every step
+        caches = [cache]
         for term in self.others:
-            more, kept = term.covariance(Z)
+            more, cache = term.covariance(Z)
             K = K + more
-            every.append(kept)
-        return K, every
+            caches.append(cache)
+        return K, caches
 
-    def pull_back(self, Z: Array, kept: list[Any], C: Array) -> Array:
-        gradient = self.first.pull_back(Z, kept[0], C)
-        for term, own in zip(self.others, kept[1:], strict=True):
+    def pull_back(self, Z: Array, caches: list[Any], C: Array) -> Array:
+        gradient = self.first.pull_back(Z, caches[0], C)
+        for term, own in zip(self.others, caches[1:], strict=True):
             gradient = gradient + term.pull_back(Z, own, C)
         return gradient
 

@@ -72,7 +72,7 @@ class Likelihood:
     ) -> None:
         n = len(X)
         self.known = known  # (n,) variances of the values' noise
-        self.gram = kernel.bind(np.ascontiguousarray(X))
+        self.gram = kernel.gram(np.ascontiguousarray(X))
         self.y, self.prior = y, prior
         self.columns = np.asfortranarray(np.stack([y, np.ones(n)], axis=1)) if constant_mean else None
         self.K = np.zeros((n, n))  # the triangle never written is scaled with the other, whatever it holds

@@ -1,4 +1,7 @@
-"""A Gaussian process that is kept up to date: refits now and then, extends its factor in between."""
+"""A Gaussian process that is kept up to date: it refits now and then, and extends its factor in between.
+
+Under noise the best of several values is likely a lucky one: `expected_values` is what a model expects in its place.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from mctsvs.gp.isotropic_kernels import Cosines, Isotropic, Linear, SharedLength
 from mctsvs.gp.kernels import Joint, Kernel, Sum, joint_additive
 from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.posterior import Posterior
-from mctsvs.gp.priors import PRIORS, Prior
+from mctsvs.gp.priors import PRIORS, Prior, open_to_noise
 from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.gp.standardize import Standardization
 from mctsvs.utils.state import Saved
@@ -37,6 +40,11 @@ KERNELS: dict[str, Kernel] = {
 LARGEST_FIT = 2000  # points of a model; of more, only the NEAREST to the best one enter
 NEAREST = 1000
 MANY = 200
+MOST_COLUMNS = 2000  # of a model of all coordinates
+FEWEST_EXPECTED, MOST_EXPECTED = (
+    5,
+    500,
+)  # points of a model for expected values; of fewer, the values are all that is known
 LOUDEST = 1e100  # noise, in deviations of the values: squares of more overflow
 
 
@@ -103,8 +111,8 @@ class Model(Saved):
         values, known = standard.values, known_variance(noise, standard.scale)
         if n > LARGEST_FIT:
             kernel = KERNELS[s.kernel]
-            alike = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, SharedLengthscale)
-            scale = 1.0 if alike or self.theta is None else np.exp(-self.theta[: X.shape[1]])
+            shared = isinstance(kernel.terms[0] if isinstance(kernel, Sum) else kernel, SharedLengthscale)
+            scale = 1.0 if shared or self.theta is None else np.exp(-self.theta[: X.shape[1]])
             rows = nearest(X, X[np.argmax(values)], NEAREST, scale=scale)
             X, values, known = X[rows], values[rows], None if known is None else known[rows]
             self.forget(fit=False)
@@ -215,3 +223,51 @@ def nearest(X: Array, centre: Array, most: int, *, scale: Array | float = 1.0, k
     if keep is not None:
         distance[keep] = -1.0
     return np.sort(np.argsort(distance, kind="stable")[:most])
+
+
+def most_correlated(X: Array, values: Array) -> Indices:
+    """Columns of a model: all, or those most correlated with the values."""
+    D = X.shape[1]
+    if D <= MOST_COLUMNS:
+        return np.arange(D)
+    centred = X - X.mean(axis=0)
+    deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred))
+    correlation = np.abs((values - values.mean()) @ centred) / np.maximum(deviation, 1e-12)
+    return np.sort(np.argsort(-correlation, kind="stable")[:MOST_COLUMNS])
+
+
+def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) -> tuple[Array, Array]:
+    """Mean and standard deviation, (m,) each, of the objective at Z (m, D), from values y (n,) at X (n, D).
+
+    `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known.
+    """
+    if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
+        return nearest_values(X, y, Z)
+    rows = best_and_spread(y, MOST_EXPECTED)
+    X, y, noise = X[rows], y[rows], None if noise is None or not len(noise) else noise[rows]
+    standard = Standardization.of(y)
+    columns, known = most_correlated(X, standard.values), known_variance(noise, standard.scale)
+    kernel, inputs = Joint("se"), np.ascontiguousarray(X[:, columns])
+    prior, start = open_to_noise(kernel, len(columns))
+    if known is not None and (known > 0.0).all():
+        prior, start = without_noise(prior, start)
+    likelihood = Likelihood(kernel, inputs, standard.values, prior, constant_mean=True, known=known)
+    theta = fit(likelihood, prior, start, [], iterations=60, careful=True)
+    posterior = Posterior.of(kernel, theta, inputs, standard.values, constant_mean=True, known=known)
+    mean, sd = posterior.predict(Z[:, columns])
+    return standard.mean + standard.scale * mean, standard.scale * sd
+
+
+def nearest_values(X: Array, y: Array, Z: Array) -> tuple[Array, Array]:
+    """The value of the point nearest to each of Z, and the deviation of all values."""
+    distance = ((Z[:, None] - X) ** 2).sum(axis=-1)
+    return y[np.argmin(distance, axis=1)], np.full(len(Z), float(np.std(y)))
+
+
+def best_and_spread(y: Array, most: int) -> Indices:
+    """Rows of at most so many values: half of them the best, half spread over the ranks of the others."""
+    if len(y) <= most:
+        return np.arange(len(y))
+    order, half = np.argsort(-y, kind="stable"), most // 2
+    others = np.linspace(half, len(y) - 1, most - half).round().astype(np.intp)
+    return np.sort(np.append(order[:half], order[others]))

@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, spread_by_rank
-from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.posterior import Posterior, solve_with_factor
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices
@@ -46,6 +45,14 @@ def finite(C: Array) -> Array:
     return np.where(infinite, np.sign(C) * np.where(largest > 0.0, largest, 1.0), C)
 
 
+def column_medians(Y: Array) -> Array:
+    """(k,) of the columns of positive values, NaN unknown; 1 where it is 0 or nothing is known."""
+    ranked = np.sort(Y, axis=0)  # NaN last
+    middle = np.maximum((~np.isnan(Y)).sum(axis=0) - 1, 0) // 2
+    found = np.take_along_axis(ranked, middle[None], axis=0)[0]
+    return np.where(found > 0.0, found, 1.0)
+
+
 @dataclass
 class Output:
     """What is remembered of one function."""
@@ -72,9 +79,9 @@ class Block:
 
     @cached_property
     def _solved(self) -> tuple[Array, Array]:
+        """(n, g) weights (K + noise)^-1 (values - offsets), and (g,) offsets."""
         both = np.asfortranarray(np.column_stack([self.values, np.ones(len(self.values))]))
-        half, _ = dtrtrs(self.posterior.factor, both, lower=0, trans=1)
-        both, _ = dtrtrs(self.posterior.factor, half, lower=0)
+        both = solve_with_factor(self.posterior.factor, both)
         offsets = both[:, :-1].sum(axis=0) / both[:, -1].sum()
         return both[:, :-1] - np.outer(both[:, -1], offsets), offsets
 

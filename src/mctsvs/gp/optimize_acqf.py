@@ -1,6 +1,6 @@
-"""Maximising an acquisition surface over the unit cube.
+"""Maximising an acquisition function over the unit cube.
 
-Several points from one model: each is the best of its surface, and enters as a bad one before the next is sought.
+Several points come from one model by turns: each is the best one, and enters as a bad one before the next is sought.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from mctsvs.gp.constrained_acquisition import put_inside
+from mctsvs.gp.acquisition import AcquisitionLike, put_inside
 from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.utils.validation import Array
 
@@ -20,14 +20,6 @@ RADII = np.array([0.2, 0.05, 0.01])
 RACE = 15  # steps after which only the climb that is ahead goes on
 SHARES = np.array([1.0, 0.5, 0.2, 0.0])
 TAKEN = np.array([0.5, 0.2, 0.1])  # share of coordinates that a crossover takes from the other point
-
-
-class AcquisitionLike(Protocol):
-    """An acquisition function or a drawn sample path."""
-
-    def __call__(self, Z: Array) -> Array: ...
-
-    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]: ...
 
 
 def quasi_random(size: int, d: int, rng: np.random.Generator) -> Array:
@@ -50,8 +42,8 @@ def _sobol_table(size: int, d: int) -> Array:
     return points
 
 
-def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
-    """(size, d) starting points: half global, half around the incumbents.
+def pool(size: int, incumbents: Array, rng: np.random.Generator, extra: Array | None = None) -> Array:
+    """(size, d) starting points: half global, half around the incumbents; and (k, d) extra ones.
 
     The local half moves a random share of an incumbent's coordinates (all, half, a fifth, or one) by normal steps
     of three radii: in many dimensions moving all of them at once only ever leads away from a good point.
@@ -63,13 +55,7 @@ def pool(size: int, incumbents: Array, rng: np.random.Generator) -> Array:
     moved[np.arange(local), rng.integers(0, d, local)] = True
     steps = rng.standard_normal((local, d)) * rng.choice(RADII, local)[:, None]
     around = np.where(moved, np.clip(base + steps, 0.0, 1.0), base)
-    return np.concatenate([quasi_random(size - local, d, rng), around])
-
-
-def candidates_of(size: int, incumbents: Array, beside: Array | None, rng: np.random.Generator) -> Array:
-    """A pool of this size, and further points (k, d)."""
-    candidates = pool(size, incumbents, rng)
-    return candidates if beside is None else np.concatenate([candidates, beside])
+    return np.concatenate([quasi_random(size - local, d, rng), around, *(() if extra is None else (extra,))])
 
 
 def crossovers(size: int, best: Array, rng: np.random.Generator) -> Array:
@@ -84,7 +70,7 @@ def crossovers(size: int, best: Array, rng: np.random.Generator) -> Array:
 
 
 def climb(
-    surface: AcquisitionLike,
+    acqf: AcquisitionLike,
     start: Array,
     low: Array | float = 0.0,
     high: Array | float = 1.0,
@@ -98,7 +84,7 @@ def climb(
     """
 
     def descend(z: Array) -> tuple[float, Array]:
-        value, gradient = surface.value_and_gradient(z[None])
+        value, gradient = acqf.value_and_gradient(z[None])
         return -float(value[0]), -gradient[0]
 
     low, high = np.broadcast_to(low, start.shape), np.broadcast_to(high, start.shape)
@@ -118,27 +104,27 @@ def climb(
 
 
 def maximise(
-    surface: AcquisitionLike,
+    acqf: AcquisitionLike,
     incumbents: Array,
     rng: np.random.Generator,
     *,
     size: int = 256,
     starts: int = 1,
     iterations: int = 20,
-    beside: Array | None = None,
+    extra: Array | None = None,
 ) -> Array:
     """(d,) the best point found: climb from the best few of a pool, each start on its own; the one ahead goes on.
 
-    `beside` (k, d) are further points of the pool.
+    `extra` (k, d) are further points of the pool.
     """
-    candidates = put_inside(candidates_of(size, incumbents, beside, rng), surface)
-    values = surface(candidates)
+    candidates = put_inside(pool(size, incumbents, rng, extra), acqf)
+    values = acqf(candidates)
     order = np.argsort(-values, kind="stable")[:starts]
-    return climb_from(surface, candidates[order], float(values[order[0]]), iterations=iterations)
+    return climb_from(acqf, candidates[order], float(values[order[0]]), iterations=iterations)
 
 
 def climb_from(
-    surface: AcquisitionLike,
+    acqf: AcquisitionLike,
     starts: Array,
     value: float,
     low: Array | float = 0.0,
@@ -152,33 +138,33 @@ def climb_from(
     race = iterations if len(starts) == 1 else min(RACE, iterations)
     for start in starts:
         pairs = Pairs()
-        point, value = climb(surface, start, low, high, iterations=race, pairs=pairs)
+        point, value = climb(acqf, start, low, high, iterations=race, pairs=pairs)
         if value > best_value:
             best, best_value, learnt = point, value, pairs
     if race < iterations:
-        point, value = climb(surface, best, low, high, iterations=iterations - race, pairs=learnt)
+        point, value = climb(acqf, best, low, high, iterations=iterations - race, pairs=learnt)
         if value > best_value:
             best = point
     return best
 
 
-class SupportsLies(Protocol):
+class SupportsFantasies(Protocol):
     """A posterior, or an ensemble of them."""
 
-    def with_lies(self: M, X: Array, value: float) -> M: ...
+    def with_fantasies(self: M, X: Array, value: float) -> M: ...
 
 
-M = TypeVar("M", bound=SupportsLies)
+M = TypeVar("M", bound=SupportsFantasies)
 
 
-def propose_greedily(n: int, model: M, lie: float | None, best: Callable[[M, list[Array]], Array]) -> Array:
+def propose_greedily(n: int, model: M, fantasy: float | None, best: Callable[[M, list[Array]], Array]) -> Array:
     """(n, d) points: `best` gives one for the model and the points chosen so far (constant liar).
 
-    `lie` is the value they are given; None for surfaces that differ by themselves, as drawn functions do.
+    `fantasy` is the value they are given; None for sample paths, which differ by themselves.
     """
     chosen: list[Array] = []
     for i in range(n):
-        if i and lie is not None:
-            model = model.with_lies(chosen[-1][None], lie)
+        if i and fantasy is not None:
+            model = model.with_fantasies(chosen[-1][None], fantasy)
         chosen.append(best(model, chosen))
     return np.array(chosen)

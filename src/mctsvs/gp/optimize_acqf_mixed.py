@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mctsvs.gp.one_hot import Blocks, blocks_of, other_category
-from mctsvs.gp.optimize_acqf import AcquisitionLike, climb, climb_from
+from mctsvs.gp.acquisition import AcquisitionLike
+from mctsvs.gp.optimize_acqf import climb, climb_from
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices
 
@@ -24,6 +24,25 @@ MOST_MOVES = 96  # looked at in a step, those that the gradient promises most of
 MOST_STEPS = 12
 MOST_DRAWS = 100  # of whole points, where all neighbours are known
 REFINE = 10  # steps of the continuous coordinates once the others are decided
+
+Blocks = list[Indices]
+"""Coordinates of each category."""
+
+
+def blocks_of(owner: Indices, coordinates: Indices) -> Blocks:
+    """Positions among `coordinates` of each variable that has several; `owner` (D,) is each coordinate's variable."""
+    if owner[-1] + 1 == len(owner):  # a coordinate each, the common case
+        return []
+    owners = owner[coordinates]
+    several = np.flatnonzero(np.bincount(owners) > 1)
+    return [np.flatnonzero(owners == variable) for variable in several]
+
+
+def other_category(x: Array, block: Indices, rng: np.random.Generator) -> Array:
+    """The code (k,) of a category other than the one of x (D,)."""
+    code = np.zeros(len(block))
+    code[(int(x[block].argmax()) + int(rng.integers(1, len(block)))) % len(block)] = 1.0
+    return code
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +148,9 @@ class Lattice:
         """The part of a box in this one; where it leaves a coordinate room at all, also the neighbours of its value."""
         moves, (lowest, highest) = self.moves(self.round(x[None])[0]), self.box
         low, high = np.maximum(low, lowest), np.minimum(high, highest)
-        open_ = (low < high)[moves.column]
-        np.minimum.at(low, moves.column[open_], moves.value[open_])
-        np.maximum.at(high, moves.column[open_], moves.value[open_])
+        movable = (low < high)[moves.column]
+        np.minimum.at(low, moves.column[movable], moves.value[movable])
+        np.maximum.at(high, moves.column[movable], moves.value[movable])
         return low, high
 
     @cached_property
@@ -230,16 +249,16 @@ class _Part:
 
 
 class Ascent:
-    """Uphill on a surface from one lattice point to the next, inside a box; remembers all that were looked at."""
+    """Ascent from one lattice point to the next, inside a box; it remembers all points that were looked at."""
 
-    def __init__(self, surface: AcquisitionLike, lattice: Lattice, low: Array, high: Array) -> None:
-        self.surface, self.lattice, self.low, self.high = surface, lattice, low, high
+    def __init__(self, acqf: AcquisitionLike, lattice: Lattice, low: Array, high: Array) -> None:
+        self.acqf, self.lattice, self.low, self.high = acqf, lattice, low, high
         self.points: list[Array] = []
         self.values: list[Array] = []
 
     def look(self, points: Array) -> Array:
         """Values of lattice points (n, d)."""
-        values = self.surface(points)
+        values = self.acqf(points)
         self.points.append(points)
         self.values.append(values)
         return values
@@ -266,7 +285,7 @@ class Ascent:
         moves = self.lattice.moves(x).inside(self.low, self.high)
         if len(moves) <= MOST_MOVES:
             return moves
-        _, gradient = self.surface.value_and_gradient(x[None])
+        _, gradient = self.acqf.value_and_gradient(x[None])
         return moves.among(np.argsort(-moves.slopes(x, gradient[0]), kind="stable")[:MOST_MOVES])
 
     def _refine(self, x: Array) -> None:
@@ -274,7 +293,7 @@ class Ascent:
         if len(fixed) == len(x):
             return
         low[fixed] = high[fixed] = x[fixed]
-        point, _ = climb(self.surface, x, low, high, iterations=REFINE)
+        point, _ = climb(self.acqf, x, low, high, iterations=REFINE)
         self.look(self.lattice.settled(point[None]))
 
     def best(self, known: Array, rng: np.random.Generator) -> tuple[Array, float]:
@@ -288,12 +307,12 @@ class Ascent:
         for _ in range(MOST_DRAWS):
             drawn = self.lattice.round(rng.random((1, self.lattice.dimension)))
             if drawn[0].tobytes() not in seen:
-                return drawn[0], float(self.surface(drawn)[0])
+                return drawn[0], float(self.acqf(drawn)[0])
         return points[order[0]], float(values[order[0]])
 
 
 def maximise(
-    surface: AcquisitionLike,
+    acqf: AcquisitionLike,
     lattice: Lattice,
     candidates: Array,
     known: Array,
@@ -309,11 +328,11 @@ def maximise(
     `box`, given by its corners, every grid keeps at least the neighbours of its value in the first candidate.
     """
     low, high = lattice.box if box is None else lattice.widened(*box, candidates[0])
-    ascent, candidates = Ascent(surface, lattice, low, high), lattice.round(candidates)
+    ascent, candidates = Ascent(acqf, lattice, low, high), lattice.round(candidates)
     values = ascent.look(candidates)
     order = np.argsort(-values, kind="stable")[:starts]
     best, value = candidates[order[0]], float(values[order[0]])
-    top = lattice.round(climb_from(surface, candidates[order], value, low, high, iterations=iterations)[None])
+    top = lattice.round(climb_from(acqf, candidates[order], value, low, high, iterations=iterations)[None])
     at_top = float(ascent.look(top)[0])
     ascent.exchange(*((top[0], at_top) if at_top > value else (best, value)))
     return ascent.best(known, rng)

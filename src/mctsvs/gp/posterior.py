@@ -44,13 +44,13 @@ class Posterior:
         """The mean of f far from all data."""
         if not self.constant_mean:
             return 0.0
-        ones = _solve(self.factor, np.ones(len(self.y)))
+        ones = solve_with_factor(self.factor, np.ones(len(self.y)))
         return float(ones @ self.y) / float(ones.sum())
 
     @cached_property
     def weights(self) -> Array:
         """(K + noise)^-1 (y - offset)."""
-        return _solve(self.factor, self.y - self.offset if self.constant_mean else self.y)
+        return solve_with_factor(self.factor, self.y - self.offset if self.constant_mean else self.y)
 
     @property
     def left_out(self) -> Array:
@@ -60,7 +60,7 @@ class Posterior:
 
     @cached_property
     def cross(self) -> Cross:
-        return self.kernel.to(self.theta[:-1], self.X)
+        return self.kernel.cross(self.theta[:-1], self.X)
 
     @staticmethod
     def of(
@@ -74,7 +74,7 @@ class Posterior:
     ) -> Posterior:
         """Condition on the data; the jitter grows until the matrix can be factorised, so this never fails."""
         X = np.ascontiguousarray(X)
-        gram, jitter = kernel.bind(X), JITTER
+        gram, jitter = kernel.gram(X), JITTER
         K = np.empty((len(X), len(X)))
         while True:
             gram.fill(theta[:-1], K)
@@ -109,7 +109,7 @@ class Posterior:
         if k == 0:
             return self.with_values(y)
         cross, _ = self.cross.covariance(X_new)
-        corner, _ = self.kernel.to(self.theta[:-1], X_new).covariance(X_new)
+        corner, _ = self.kernel.cross(self.theta[:-1], X_new).covariance(X_new)
         np.fill_diagonal(corner, self.cross.variance(X_new) + np.exp(self.theta[-1]) + self.jitter)
         side = dtrsm(1.0, self.factor, cross.T, lower=0, trans_a=1)
         corner -= side.T @ side
@@ -121,9 +121,9 @@ class Posterior:
         blocks = (*self.blocks, k)
         return Posterior(self.kernel, self.theta, X, y, factor, self.jitter, blocks, self.constant_mean, known)
 
-    def with_lies(self, points: Array, lie: float) -> Posterior:
-        """With further points of one made-up value."""
-        return self.extended(points, np.append(self.y, np.full(len(points), lie))) if len(points) else self
+    def with_fantasies(self, points: Array, value: float) -> Posterior:
+        """With further points at which one made-up value is taken for granted."""
+        return self.extended(points, np.append(self.y, np.full(len(points), value))) if len(points) else self
 
     def with_values(self, y: Array) -> Posterior:
         """The same points with other values, O(n^2)."""
@@ -138,7 +138,7 @@ class Posterior:
 
     def predict_with_pull_back(self, Z: Array) -> tuple[Array, Array, Pullback]:
         """As `predict`, and the map from derivatives in (mean, sd) to derivatives in Z."""
-        k, kept = self.cross.covariance(Z)
+        k, cache = self.cross.covariance(Z)
         mean = k @ self.weights + self.offset
         if len(Z) == 1:  # a climb's query: the vector routine is faster
             v = dtrsv(self.factor, k[0], lower=0, trans=1)[:, None]
@@ -148,7 +148,7 @@ class Posterior:
             v = dtrsm(1.0, self.factor, k.T, lower=0, trans_a=1)
             sd = self._deviation(Z, np.einsum("ij,ij->j", v, v))
             v = dtrsm(1.0, self.factor, v, lower=0, overwrite_b=1)  # (K + noise)^-1 k
-        return mean, sd, Pullback(self, Z, kept, v.T, sd)
+        return mean, sd, Pullback(self, Z, cache, v.T, sd)
 
     def _deviation(self, Z: Array, explained: Array) -> Array:
         variance = self.cross.variance(Z)
@@ -167,7 +167,7 @@ class Posterior:
         deviation = np.sqrt(variance) if self.known is None else np.sqrt(variance + self.known)[:, None]
         noise = deviation * rng.standard_normal((len(self.X), count))
         drawn = np.cos(self.X @ frequencies.T + phases) @ coefficients + noise
-        correction = _solve(self.factor, self.y[:, None] - self.offset - drawn)
+        correction = solve_with_factor(self.factor, self.y[:, None] - self.offset - drawn)
         return SamplePaths(self, frequencies, phases, coefficients, correction)
 
 
@@ -177,7 +177,7 @@ class Pullback:
 
     posterior: Posterior
     Z: Array
-    kept: Any
+    cache: Any
     solved: Array  # (m, n): k (K + noise)^-1
     sd: Array
 
@@ -185,19 +185,23 @@ class Pullback:
         p = self.posterior
         by_variance = (d_sd / self.sd)[:, None]  # twice: sd = sqrt(v - k A^-1 k')
         C = d_mean[:, None] * p.weights - by_variance * self.solved
-        gradient: Array = p.cross.pull_back(self.Z, self.kept, C) + 0.5 * by_variance * p.cross.variance_slope(self.Z)
+        gradient: Array = p.cross.pull_back(self.Z, self.cache, C) + 0.5 * by_variance * p.cross.variance_slope(self.Z)
         return gradient
 
 
 @dataclass(frozen=True)
-class SamplePaths:
-    """Draws from one posterior, a column each of `coefficients` and `correction`."""
+class _Draws:
+    """What one or several draws from a posterior are made of."""
 
     posterior: Posterior
-    frequencies: Array
-    phases: Array
-    coefficients: Array
-    correction: Array
+    frequencies: Array  # (size, d)
+    phases: Array  # (size,)
+    coefficients: Array  # (size,), of several draws (size, count)
+    correction: Array  # (n,), of several draws (n, count)
+
+
+class SamplePaths(_Draws):
+    """Several draws from one posterior."""
 
     def __call__(self, Z: Array) -> Array:
         """(count, m) values at Z, features in single precision: fast, and enough to choose among candidates."""
@@ -214,15 +218,8 @@ class SamplePaths:
         return SamplePath(self.posterior, self.frequencies, self.phases, *columns)
 
 
-@dataclass(frozen=True)
-class SamplePath:
+class SamplePath(_Draws):
     """A draw f(z) = prior features(z) + k(z, X) correction: random Fourier features with the exact data update."""
-
-    posterior: Posterior
-    frequencies: Array
-    phases: Array
-    coefficients: Array
-    correction: Array
 
     def __call__(self, Z: Array) -> Array:
         k, _ = self.posterior.cross.covariance(Z)
@@ -233,15 +230,16 @@ class SamplePath:
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
         cross = self.posterior.cross
         angle = Z @ self.frequencies.T + self.phases
-        k, kept = cross.covariance(Z)
+        k, cache = cross.covariance(Z)
         value = np.cos(angle) @ self.coefficients + k @ self.correction
         value += self.posterior.offset
         gradient = -(np.sin(angle) * self.coefficients) @ self.frequencies
         C = np.broadcast_to(self.correction, k.shape)
-        return value, gradient + cross.pull_back(Z, kept, C)
+        return value, gradient + cross.pull_back(Z, cache, C)
 
 
-def _solve(factor: Array, y: Array) -> Array:
+def solve_with_factor(factor: Array, y: Array) -> Array:
+    """(U'U)^-1 y from the upper triangular factor U (n, n)."""
     u, _ = dtrtrs(factor, y, lower=0, trans=1)
     weights, _ = dtrtrs(factor, u, lower=0)
     return np.asarray(weights)

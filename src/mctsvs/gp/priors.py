@@ -93,6 +93,17 @@ def dimension_scaled(kernel: Kernel, d: int, noise: Sequence[float] = ORDINARY_N
     return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
 
 
+def open_to_noise(kernel: Kernel, d: int) -> tuple[Prior, Array]:
+    """The dimension-scaled prior, open to any noise and outputscale; and where a fit starts."""
+    prior = dimension_scaled(kernel, d)
+    mean, sd, low, high = (part.copy() for part in (prior.mean, prior.sd, prior.low, prior.high))
+    sd[-2], low[-2], high[-2] = 1.0, -6.0, 2.0
+    mean[-1], sd[-1] = -3.0, 2.5
+    start = np.clip(mean, low, high)
+    start[-1] = np.log(0.1)
+    return Prior(mean, sd, low, high), start
+
+
 def alike(kernel: Kernel, d: int) -> Prior:
     """The same for a model that treats all variables alike: a few parameters cannot fit what is not there.
 

@@ -247,7 +247,7 @@ class Engine(Saved, ABC):
         Returns:
             Mean and standard deviation, (m,) each, of the objective without noise: larger is better.
         """
-        from mctsvs.gp.posterior_mean import expected_values
+        from mctsvs.gp.model import expected_values
 
         values, noise = self.history.objective, self.history.noise
         told = np.isfinite(values)

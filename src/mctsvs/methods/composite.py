@@ -13,8 +13,7 @@ from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, 
 from mctsvs.methods.fill_in import FILL_INS, FillIn, make
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.methods.selectors import Selector
-from mctsvs.methods.solvers import Solver
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Solver, Subspace
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.validation import Array, Indices
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.methods.mcts_vs.variant import TEXT, Variant
+from mctsvs.methods.mcts_vs.tree import TEXT, Variant
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices, State
 

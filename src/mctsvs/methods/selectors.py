@@ -152,24 +152,15 @@ class Lasso(Memoryless):
 
 def coefficients_as_they_are(history: History, options: LassoOptions) -> Array:
     """(D,) of points and values in natural units; zeros before there are two points."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import Lasso as Linear
 
     if len(history) < 2:
         return np.zeros(history.X.shape[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = Linear(alpha=options.alpha or 1.0, max_iter=100).fit(history.X * options.width, history.y)
-    return np.asarray(model.coef_, dtype=np.float64)
+    return _fitted(Linear(alpha=options.alpha or 1.0, max_iter=100), history.X * options.width, history.y)
 
 
 def coefficients(X: Array, y: Array, alpha: float | None, rng: np.random.Generator) -> Array:
     """(D,) coefficients of the sparse linear model; `alpha=None` chooses the penalty by cross-validation."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import Lasso as Linear
     from sklearn.linear_model import LassoCV
     from sklearn.model_selection import KFold
@@ -177,14 +168,21 @@ def coefficients(X: Array, y: Array, alpha: float | None, rng: np.random.Generat
     least = float(np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max()) / len(y)
     if least <= 1e-12:  # nothing varies together with the values
         return np.zeros(X.shape[1])
-    if alpha is None:
-        # points come in the order of the search, so folds of neighbours would be predicted from another region
-        folds = KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
-        model = LassoCV(alphas=least * PENALTIES, cv=folds, tol=1e-3)
-    else:
-        model = Linear(alpha=alpha, tol=1e-3)
+    if alpha is not None:
+        return _fitted(Linear(alpha=alpha, tol=1e-3), X, y)
+    # points come in the order of the search, so folds of neighbours would be predicted from another region
+    folds = KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+    return _fitted(LassoCV(alphas=least * PENALTIES, cv=folds, tol=1e-3), X, y)
+
+
+def _fitted(model: Any, X: Array, y: Array) -> Array:
+    """(D,) the model's coefficients; the order of the largest is settled long before a fit has converged."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the order of the largest is settled long before
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
     return np.asarray(model.coef_, dtype=np.float64)
 

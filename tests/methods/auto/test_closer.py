@@ -7,9 +7,9 @@ import pytest
 
 from mctsvs import Float, Integer, Optimizer
 from mctsvs.methods.auto import Auto
-from mctsvs.methods.auto.closer import Closer
 from mctsvs.methods.auto.constants import CLOSE, CLOSE_PATIENCE, CLOSEST
 from mctsvs.methods.auto.evidence import TestKind as Kind
+from mctsvs.methods.auto.full_space_search import Closer
 from mctsvs.methods.history import History
 from mctsvs.testing import engine_of
 from mctsvs.trial import Trial

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mctsvs import Categorical, Float, Integer, Optimizer
-from mctsvs.methods.auto.bisection import Bisection
-from mctsvs.methods.auto.corners import Corners, Mask
+from mctsvs.methods.auto.corners import Bisection, Corners, Mask
 from mctsvs.methods.auto.engine import Auto
 from mctsvs.testing import engine_of
 from mctsvs.utils.validation import Array, Indices

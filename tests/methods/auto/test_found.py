@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mctsvs.gp.trust_region import FIRST_LENGTH
-from mctsvs.methods.auto.constants import LEAST_BOX
-from mctsvs.methods.auto.options import AutoOptions
+from mctsvs.methods.auto.constants import LEAST_BOX, AutoOptions
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View, failure_share, stalled
 from mctsvs.utils.validation import Array
 

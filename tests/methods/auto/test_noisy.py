@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.model_selection import ModelSelection, advantage
+from mctsvs.methods.auto.portfolio import ModelSelection, advantage
 from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mctsvs.methods.auto.active_count import ActiveCount, cost
 from mctsvs.methods.auto.constants import LEAST_PROBES, MOST_PROBES
+from mctsvs.methods.auto.evidence import ActiveCount, cost
 
 
 def probe(n_variables: int, n_active: int, seed: int) -> ActiveCount:

@@ -10,7 +10,7 @@ import pytest
 from mctsvs.methods.history import History
 from mctsvs.methods.mcts_vs.selector import MCTS, TreeOptions, random_halves
 from mctsvs.methods.mcts_vs.tree import Tree
-from mctsvs.methods.mcts_vs.variant import variant as variants
+from mctsvs.methods.mcts_vs.tree import variant as variants
 from mctsvs.utils.validation import InputError
 
 # the tree learns from what it is told in `observe`; it looks neither at points nor at coordinates

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs.methods.mcts_vs.tree import Node, Tree
-from mctsvs.methods.mcts_vs.variant import variant
+from mctsvs.methods.mcts_vs.tree import Node, Tree, variant
 from mctsvs.testing import through_plain_data
 
 BEFORE = np.array([8.5, 8, 5, 7, 3, 3, 7, 10.7, 4.5])

@@ -10,8 +10,15 @@ from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import Prior
 from mctsvs.methods.base import Observation, Pending
-from mctsvs.methods.rivals import alebo_kernel
-from mctsvs.methods.rivals.alebo import ALEBO, ALEBOOptions, Polytope
+from mctsvs.methods.rivals.alebo import (
+    ALEBO,
+    ALEBOOptions,
+    Mahalanobis,
+    Polytope,
+    laplace,
+    mahalanobis_prior,
+    most_probable,
+)
 from mctsvs.utils.validation import Array
 
 
@@ -74,8 +81,8 @@ def test_climbing_a_bowl_inside_reaches_its_top(polytope: Polytope) -> None:
 def problem(d: int = 3, n: int = 12) -> tuple[Likelihood, Prior, Array]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
-    prior = alebo_kernel.prior(d)
-    likelihood = Likelihood(alebo_kernel.Mahalanobis(), X, np.sin(X @ np.array([1.0, 0.5, 0.0])), prior)
+    prior = mahalanobis_prior(d)
+    likelihood = Likelihood(Mahalanobis(), X, np.sin(X @ np.array([1.0, 0.5, 0.0])), prior)
     theta = prior.start + 0.4 * rng.standard_normal(len(prior.start))
     return likelihood, prior, theta
 
@@ -92,7 +99,7 @@ def test_the_kernel_s_gradients() -> None:
     error = check_grad(value, gradient, theta)
     assert error < 1e-4 * float(np.linalg.norm(likelihood(theta)[1]))
     X = np.random.default_rng(1).standard_normal((10, 3))
-    posterior = Posterior.of(alebo_kernel.Mahalanobis(), theta, X, X[:, 0])
+    posterior = Posterior.of(Mahalanobis(), theta, X, X[:, 0])
     mean, sd, pull_back = posterior.predict_with_pull_back(X[:1] + 0.3)
     slope = pull_back(np.ones(1), np.ones(1))[0]
     for i in range(3):
@@ -107,14 +114,14 @@ def test_a_diagonal_matrix_is_the_ard_kernel() -> None:
 
     X = np.random.default_rng(0).standard_normal((5, 2))
     theta = np.array([2.0, 0.0, 0.5, np.log(1.7)])
-    ard = Joint("se").to(np.array([-np.log(2.0), -np.log(0.5), np.log(1.7)]), X)
-    assert np.allclose(alebo_kernel.Mahalanobis().to(theta, X).covariance(X)[0], ard.covariance(X)[0])
+    ard = Joint("se").cross(np.array([-np.log(2.0), -np.log(0.5), np.log(1.7)]), X)
+    assert np.allclose(Mahalanobis().cross(theta, X).covariance(X)[0], ard.covariance(X)[0])
 
 
 def test_laplace_samples_surround_the_fit_and_are_no_wider_than_the_prior() -> None:
     likelihood, prior, theta = problem()
-    theta = alebo_kernel.most_probable(likelihood, prior, [theta], iterations=60)
-    samples = alebo_kernel.laplace(likelihood, prior, theta, 400, np.random.default_rng(0))
+    theta = most_probable(likelihood, prior, [theta], iterations=60)
+    samples = laplace(likelihood, prior, theta, 400, np.random.default_rng(0))
     assert (samples[:, -2:] == theta[-2:]).all()
     spread = samples[:, :-2].std(axis=0)
     assert (spread < 1.15).all()  # sd 1 at most, known to 3.5 %: four of them

@@ -91,7 +91,7 @@ def test_rembo_clips_a_gaussian_projection_and_remembers_its_points() -> None:
         )
     assert np.array_equal(engine.low.X, design[[2, 0, 1]])
     assert np.array_equal(engine.low.proposal_ids, [2, 0, 1])
-    assert engine.sent == {}
+    assert engine.awaited == {}
 
 
 def test_rembo_takes_somebody_elses_point_down_by_least_squares() -> None:

@@ -17,7 +17,7 @@ from mctsvs.gp.standardize import standardise
 from mctsvs.methods.base import Observation, Pending
 from mctsvs.methods.history import History
 from mctsvs.methods.rivals.la_mcts import LAMCTS, PartitionOptions, fit, grow, select, split
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import TuRBO, TuRBOOptions
 from mctsvs.utils.validation import Array, InputError
 

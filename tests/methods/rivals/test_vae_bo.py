@@ -87,13 +87,13 @@ def test_a_code_that_failed_is_not_asked_for_again() -> None:
         opt.tell(trial, float(trial.x.sum()))
     engine = engine_of(opt, VAEBO)
     (trial,) = opt.ask()
-    (code,) = engine.sent.values()
+    (code,) = engine.awaited.values()
     opt.tell(trial, None)
     assert any(np.array_equal(code, failed) for failed in engine.codes.failures)
-    assert engine.sent == {}
+    assert engine.awaited == {}
     later: list[Array] = []
     for _ in range(8):
         (trial,) = opt.ask()
-        later.append(*engine.sent.values())
+        later.append(*engine.awaited.values())
         opt.tell(trial, None)
     assert min(float(np.abs(a - b).max()) for i, a in enumerate([code, *later]) for b in later[i:]) > 1e-3

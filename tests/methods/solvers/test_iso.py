@@ -8,10 +8,8 @@ import pytest
 from mctsvs import Optimizer
 from mctsvs.gp.optimize_acqf import crossovers
 from mctsvs.methods.history import History
-from mctsvs.methods.solvers import ISOTROPIC, make
-from mctsvs.methods.solvers.bo import Best
-from mctsvs.methods.solvers.iso import STEP, IsotropicSearch
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import ISOTROPIC, Subspace, make
+from mctsvs.methods.solvers.bo import STEP, Best, IsotropicSearch
 from mctsvs.space import Categorical, Float, Integer
 from mctsvs.utils.validation import Array, InputError
 

@@ -10,8 +10,8 @@ import pytest
 
 from mctsvs.methods import solvers
 from mctsvs.methods.history import History
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.paper_gp import PaperGP
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.validation import Array
 
 

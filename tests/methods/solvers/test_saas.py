@@ -9,8 +9,8 @@ import pytest
 
 from mctsvs import Optimizer, testing
 from mctsvs.methods.history import History
-from mctsvs.methods.solvers.saas import SparseMap, SparseMapOptions
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
+from mctsvs.methods.solvers.saas import SAAS, SAASOptions
 from mctsvs.testing import MIXED, mixed_objective
 from mctsvs.utils.validation import InputError
 
@@ -20,7 +20,7 @@ def test_variables_that_matter_have_the_shortest_lengthscales() -> None:
     history = History(100)
     for x in rng.random((60, 100)):
         history.add(x, float(np.sin(5.0 * x[17]) + 2.0 * (x[64] - 0.3) ** 2))
-    solver = SparseMap(SparseMapOptions())
+    solver = SAAS(SAASOptions())
     points = solver.propose(2, Subspace(history, np.arange(100), np.empty((0, 100))), rng)
     assert points.shape == (2, 100)
     assert ((points >= 0.0) & (points <= 1.0)).all()
@@ -52,7 +52,7 @@ def test_other_options_conform(check: Any, options: dict[str, Any]) -> None:
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        SparseMapOptions(**options)
+        SAASOptions(**options)
 
 
 def test_more_points_than_a_posterior_takes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_more_points_than_a_posterior_takes(monkeypatch: pytest.MonkeyPatch) -> 
     history = History(3)
     for x in rng.random((60, 3)):
         history.add(x, float(-((x - 0.4) ** 2).sum()))
-    solver = SparseMap(SparseMapOptions(fit_points=30))
+    solver = SAAS(SAASOptions(fit_points=30))
     (point,) = solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3))), rng)
     assert np.linalg.norm(point - 0.4) < 0.15
 

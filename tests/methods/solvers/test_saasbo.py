@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mctsvs import Optimizer, testing
-from mctsvs.methods.solvers.saasbo import SparseSampled, SparseSampledOptions
+from mctsvs.methods.solvers.saas import SAASBO, SAASBOOptions
 from mctsvs.utils.validation import Array, InputError
 
 TINY: dict[str, Any] = {"warmup": 8, "mcmc_samples": 8, "thinning": 4, "tree_depth": 2}
@@ -22,7 +22,7 @@ def data(n: int, d: int) -> tuple[Array, Array]:
 
 def test_every_draw_becomes_a_member_of_equal_weight() -> None:
     X, y = data(8, 5)
-    members = SparseSampled(SparseSampledOptions(**TINY)).fit(X, y, None, np.random.default_rng(1))
+    members = SAASBO(SAASBOOptions(**TINY)).fit(X, y, None, np.random.default_rng(1))
     assert members.thetas.shape == (2, 7)
     assert members.shifts.shape == (2,)
     np.testing.assert_array_equal(members.weights, [0.5, 0.5])
@@ -30,7 +30,7 @@ def test_every_draw_becomes_a_member_of_equal_weight() -> None:
 
 def test_sampling_finds_the_variables_that_matter() -> None:
     X, y = data(30, 20)
-    members = SparseSampled(SparseSampledOptions()).fit(X, y, None, np.random.default_rng(1))
+    members = SAASBO(SAASBOOptions()).fit(X, y, None, np.random.default_rng(1))
     lengthscales = np.median(members.thetas[:, :20], axis=0)
     assert set(np.argsort(lengthscales)[:2].tolist()) == {1, 4}
     assert lengthscales[[1, 4]].max() + 1.0 < np.delete(lengthscales, [1, 4]).min()
@@ -66,4 +66,4 @@ def test_evaluations_in_mixed_and_in_200_variables(space: str) -> None:
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        SparseSampledOptions(**options)
+        SAASBOOptions(**options)

@@ -11,7 +11,7 @@ from mctsvs import Optimizer, testing
 from mctsvs.gp.trust_region import FIRST_LENGTH, LONGEST, SHORTEST
 from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.history import History
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import LOCAL_POINTS, Region, RegionOptions, TuRBO, TuRBOOptions
 
 
@@ -84,12 +84,12 @@ def test_a_point_belongs_to_the_region_that_proposed_it_wherever_it_was_moved() 
     history = History(3)
     solver = TuRBO(TuRBOOptions(regions=2, start_points=2))
     assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_proposal_id=10), rng)) == 4
-    assert solver.handed == {10: 0, 11: 0, 12: 1, 13: 1}
+    assert solver.region_of_proposal == {10: 0, 11: 0, 12: 1, 13: 1}
     for proposal_id in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
         history.add(np.full(3, 0.5), 1.0, proposal_id)
     solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_proposal_id=14), rng)
     assert [region.rows.tolist() for region in solver.regions] == [[1, 2], [0]]
-    assert set(solver.handed) == {11, 12, 14}
+    assert set(solver.region_of_proposal) == {11, 12, 14}
 
 
 @pytest.mark.parametrize("method", ["turbo", "turbo-m", "mcts-vs-turbo", "dropout-turbo", "lasso-turbo", "bo-dsp"])

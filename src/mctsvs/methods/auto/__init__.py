@@ -20,11 +20,15 @@ A run goes through phases (`phases.py`):
 Every test is also a step: the changed point becomes the incumbent if it is better. All evaluations are shared, so that
 a change of phase loses nothing.
 
-Read phases.py, then engine.py (what a run knows), questions.py and testing.py (what is asked about variables, and what
-the answers say), sparsity.py and evidence.py (how many variables matter, and which), corners.py and bisection.py (two
-ways to find them between two points), found.py and all_variables.py (optimising them, both with turns.py), shape.py,
-challenger.py and noisy.py (which model of all variables), closer.py (where neither predicts anything). What can be
-switched off is in ablation.py, the numbers and where they were measured in constants.py.
+Read phases.py first, then engine.py, which holds what a run knows. The other files are:
+
+    screening.py            what is asked about variables, and what the answers say
+    evidence.py             how many variables matter, and which
+    corners.py              two ways to find them between two points
+    subspace_search.py      optimising the found variables
+    full_space_search.py    optimising all variables
+    portfolio.py            which surrogate proposes next
+    constants.py            the numbers and where they were measured, and what can be switched off
 """
 
 from mctsvs.methods.auto.engine import Auto

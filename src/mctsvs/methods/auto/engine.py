@@ -11,17 +11,15 @@ import numpy as np
 
 from mctsvs.gp.standardize import ordinary_range
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.active_count import ActiveCount
-from mctsvs.methods.auto.evidence import Evidence, GroupTest, TestKind
+from mctsvs.methods.auto.constants import AutoOptions
+from mctsvs.methods.auto.evidence import ActiveCount, Evidence, GroupTest, TestKind
 from mctsvs.methods.auto.full_space_search import FullSpaceModel
-from mctsvs.methods.auto.model_selection import ModelSelection
-from mctsvs.methods.auto.options import AutoOptions
 from mctsvs.methods.auto.phases import ActiveCountTest, Design, OptimiseFullSpace, Phase
-from mctsvs.methods.auto.portfolio import Challenger
+from mctsvs.methods.auto.portfolio import Challenger, ModelSelection
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.methods.solvers.subspace import thinned
+from mctsvs.methods.solvers import thinned
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array, Indices
 

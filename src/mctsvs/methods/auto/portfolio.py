@@ -1,29 +1,65 @@
-"""What the values tell of the function's shape, and which model of all variables therefore has the next turn.
+"""Which surrogate proposes next, from what the values tell of the function's shape.
 
-One model treats all variables alike and knows the shape of a bowl; the other has a lengthscale for each of them.
+One model of all variables treats them alike and knows the shape of a bowl; the other has a lengthscale for each of
+them, and finds the few that matter.
 
-A challenger: a model with a turn now and then, soon again while its points are good, ever later while they are not.
+Without noise, `Challenger`: the second has a turn now and then, soon again while its points are good, ever later while
+they are not. Where all variables matter, the first nearly always proposes the better points; but there are functions, a
+path past obstacles or the parts of a car, where some matter far more than others. How the values of a few points rank
+among all is enough to tell, long before one of them is the best. Its bad points are kept from the first model, which
+they would mislead: far away from where that one looks, they set a scale on which what it knows looks like nothing.
 
-Its bad points are kept from the other model, which they would mislead: far away from where that one looks, they set a
-scale on which what it knows looks like nothing.
+Under noise, `ModelSelection`: no test tells whether few variables matter or many, so the model that predicts better
+does. Both are fitted without a part of the points and predict it. They take turns at first; later only one of them goes
+on, or both where nothing is clear and there are not many variables. They are compared early: once a search has gathered
+its points around an optimum, either predicts what lies between them.
 
-Where all variables matter, the model that treats them alike nearly always proposes the better points; but there are
-functions, a path past obstacles or the parts of a car, where some matter far more than others. How the values of a few
-points rank among all is enough to tell, long before one of them is the best.
+In either search `in_turn` asks a model of all points and one of the best points alone. Bad points set a scale on which
+the differences between good ones look like nothing; but a model of good points cannot know that bad ones are bad, and
+now and then asks for one again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from mctsvs.gp.importance import evidence, log_normal
+from mctsvs.gp.kernels import Kernel
+from mctsvs.gp.likelihood import Likelihood
+from mctsvs.gp.model import KERNELS, fit
+from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.priors import PRIORS
+from mctsvs.gp.standardize import standardise
 from mctsvs.methods.auto import constants as const
+from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array
 
 if TYPE_CHECKING:
     from mctsvs.methods.auto.engine import Auto
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A point worth evaluating."""
+
+    x: Array
+    promise: float = np.inf  # its log EI, where a model expects something of it
+    local: bool = False  # inside the trust region
+
+
+def in_turn(of_best: M | None, of_all: M, ask: Callable[[M], Candidate], known: Array) -> Candidate:
+    """What the model of the best gives, where it has its turn, unless that is one of the points (n, d) known."""
+    if of_best is not None:
+        candidate = ask(of_best)
+        if np.abs(known - candidate.x).max(axis=1).min() > const.SAME_POINT:
+            return candidate
+    return ask(of_all)
 
 
 def turn_of_alike(search: Auto) -> bool:
@@ -143,3 +179,44 @@ class Challenger:
         if better > const.BAD:
             self.bad.append(proposal_id)
         self.last = evaluated - 1
+
+
+@dataclass
+class ModelSelection(Saved):
+    """Whose turn it is."""
+
+    compared: int = 0  # times
+    alike_ahead: bool = False  # clearly, at one of these times
+
+    def alike(self, turn: int, X: Array, y: Array) -> bool:
+        """Whether this turn is that of the model that treats the variables alike."""
+        n, D = X.shape
+        if D > const.WIDEST_MODEL:
+            return False
+        if self.compared < len(const.COMPARED) and n >= const.COMPARED[self.compared]:
+            self.compared += 1
+            self.alike_ahead = self.alike_ahead or advantage(X, y) >= const.CLEARLY
+        if self.alike_ahead:
+            return turn % const.ALIKE_TURNS > 0
+        return (self.compared == 0 or const.NOT_MANY >= D) and turn % 2 == 1
+
+
+def advantage(X: Array, y: Array) -> float:
+    """By how many standard errors the model that treats variables alike predicts held-out values better."""
+    values = standardise(y)
+    fold = np.random.default_rng(0).permutation(len(y)) % const.FOLDS
+    gain = np.zeros(len(y))
+    for k in range(const.FOLDS):
+        kept, held = fold != k, fold == k
+        for sign, name in ((1.0, "shared+iso"), (-1.0, "se")):
+            gain[held] += sign * held_out(KERNELS[name], X[kept], values[kept], X[held], values[held])
+    return float(evidence(gain)[1])
+
+
+def held_out(kernel: Kernel, X: Array, y: Array, Z: Array, target: Array) -> Array:
+    """(m,) log densities of the values of Z under a model of X."""
+    prior = PRIORS["dimension-scaled"](kernel, X.shape[1])
+    likelihood = Likelihood(kernel, X, y, prior, constant_mean=True)
+    theta = fit(likelihood, prior, prior.start, [], iterations=const.COMPARING, careful=True)
+    mean, sd = Posterior.of(kernel, theta, X, y, constant_mean=True).predict(Z)
+    return log_normal(target, mean, sd**2 + float(np.exp(theta[-1])))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.bisection import Bisection
-from mctsvs.methods.auto.corners import Corners, Flip, Mask
+from mctsvs.methods.auto.corners import Bisection, Corners, Flip, Mask
 from mctsvs.methods.auto.evidence import GroupTest, TestKind
 from mctsvs.methods.base import Observation, beside
 from mctsvs.utils.validation import Array, Indices

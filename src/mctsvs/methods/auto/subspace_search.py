@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement, penalised, put_inside
 from mctsvs.gp.categorical_kernel import TiedLengthscales
-from mctsvs.gp.constrained_acquisition import confined, put_inside
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, fit, nearest, spread_by_rank
@@ -26,8 +25,8 @@ from mctsvs.gp.quasi_newton import Pairs
 from mctsvs.gp.standardize import standardise
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.options import AutoOptions
-from mctsvs.methods.auto.turns import Candidate, in_turn
+from mctsvs.methods.auto.constants import AutoOptions
+from mctsvs.methods.auto.portfolio import Candidate, in_turn
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -172,7 +171,7 @@ class SubspaceModel(Saved):
                 rows = np.sort(np.argsort(-y, kind="stable")[: max(const.FEW * d, int(const.BEST_SHARE * n))])
                 X, y = X[rows], y[rows]
             posterior, best = model.posterior(X, y, view)
-            return self._search(_with_lies(posterior, view), best, view, rng)
+            return self._search(_with_fantasies(posterior, view), best, view, rng)
 
         best = self.options.best and self.turn % 2 == 0 and n >= 2 * const.FEW * d
         candidate = in_turn(self.of_best if best else None, self.of_all, ask, view.X)
@@ -197,21 +196,21 @@ class SubspaceModel(Saved):
         single = np.repeat(incumbent[None], each * d, axis=0)
         single[np.arange(each * d), np.repeat(np.arange(d), each)] = rng.random(each * d)
         candidates = np.clip(np.concatenate([pool(const.POOL, incumbent[None], rng), single]), low, high)
-        surface = confined(AcquisitionFunction(posterior, log_expected_improvement(best)), view.cut)
-        candidates = put_inside(candidates, surface)
+        acqf = penalised(AcquisitionFunction(posterior, log_expected_improvement(best)), view.cut)
+        candidates = put_inside(candidates, acqf)
         if view.lattice is not None:
             candidates, known = np.concatenate([incumbent[None], candidates]), np.concatenate([view.X, view.avoid])
             limits: dict[str, Any] = {"starts": const.CLIMBS, "iterations": const.CLIMB, "box": (low, high)}
-            return Candidate(*maximise(surface, view.lattice, candidates, known, rng, **limits), local)
+            return Candidate(*maximise(acqf, view.lattice, candidates, known, rng, **limits), local)
         chosen, promise = candidates[0], -np.inf
-        for start in candidates[np.argsort(-surface(candidates), kind="stable")[: const.CLIMBS]]:
-            point, value = climb(surface, start, low, high, iterations=const.CLIMB)
+        for start in candidates[np.argsort(-acqf(candidates), kind="stable")[: const.CLIMBS]]:
+            point, value = climb(acqf, start, low, high, iterations=const.CLIMB)
             if value > promise:
                 chosen, promise = point, value
         return Candidate(chosen, promise, local)
 
 
-def _with_lies(posterior: Posterior, view: View) -> Posterior:
+def _with_fantasies(posterior: Posterior, view: View) -> Posterior:
     """What the model expects where a value is awaited: enough not to ask again.
 
     A failure among failures is a bad place, one among successes an accident; taking that for bad as well would wall off
@@ -221,8 +220,8 @@ def _with_lies(posterior: Posterior, view: View) -> Posterior:
         return posterior
     expected, _ = posterior.predict(view.avoid)
     bad = np.append(np.zeros(len(view.waiting)), failure_share(view.failed, view.X))
-    lies = (1.0 - bad) * expected + bad * float(posterior.y.min())
-    return posterior.extended(view.avoid, np.append(posterior.y, lies))
+    fantasies = (1.0 - bad) * expected + bad * float(posterior.y.min())
+    return posterior.extended(view.avoid, np.append(posterior.y, fantasies))
 
 
 def failure_share(failed: Array, X: Array, neighbours: int = 5) -> Array:

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mctsvs.methods.history import History, InformationSet
-from mctsvs.methods.mcts_vs.tree import Node, Tree
-from mctsvs.methods.mcts_vs.variant import VARIANTS, variant
+from mctsvs.methods.mcts_vs.tree import VARIANTS, Node, Tree, variant
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Indices
@@ -27,7 +26,7 @@ class TreeOptions(Options):
     split_size      N_split, 3: a leaf with more variables than this is split
     cp              C_p: exploration; default 0.2 standard deviations of the values seen so far, so that
                     the scale of the objective does not matter. The paper sets 0.1 (Hartmann), 10 (Levy)...
-    variant         "text", "authors-program" or "authors-recall" (see `mctsvs.methods.mcts_vs.variant`)
+    variant         "text", "authors-program" or "authors-recall" (see `mctsvs.methods.mcts_vs.tree.Variant`)
     """
 
     subset_batches: int = option(2, least=1)

@@ -5,7 +5,7 @@ the right one. A node stores its value v and its number of visits n, and childre
 
     UCB = v + 2 C_p sqrt(2 log(n_parent) / n)                                                             (Eq. 1)
 
-A `Variant` says where the authors' published program differs from that.
+A `Variant` says where the authors' published program differs from that (docs/design.md has the table).
 """
 
 from __future__ import annotations
@@ -16,10 +16,54 @@ from html import escape
 
 import numpy as np
 
-from mctsvs.methods.mcts_vs.variant import TEXT, Variant
 from mctsvs.utils.formatting import listed
 from mctsvs.utils.state import Saved, dump, load
-from mctsvs.utils.validation import Array, Indices, State
+from mctsvs.utils.validation import Array, Indices, State, check_choice
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The rules of one reading; the defaults are the text's.
+
+    best_of_subset   Eq. 2's numerator takes the best value of each distinct subset once, not the value of every point
+    largest_score    v_X of a node is its variables' largest score, not their mean
+    root_growth      Eq. 1 has sqrt(n_parent) in place of log(n_parent)
+    restart_at_limit a new tree when n_bad >= N_bad, not when n_bad > N_bad (line 7)
+    visit_by_subset  each distinct subset moved counts as a visit of the path, not each iteration; equal subsets of an
+                     iteration are moved once
+    split_at_limit   a leaf with |A| >= N_split is split, at >= the mean, unless both children would be smaller than
+                     N_split; not one with |A| > N_split, at > the mean
+    median           a split is at the median score, not at the mean
+    """
+
+    best_of_subset: bool = False
+    largest_score: bool = False
+    root_growth: bool = False
+    restart_at_limit: bool = False
+    visit_by_subset: bool = False
+    split_at_limit: bool = False
+    median: bool = False
+
+
+TEXT = Variant()
+PROGRAM = Variant(
+    best_of_subset=True,
+    largest_score=True,
+    root_growth=True,
+    restart_at_limit=True,
+    visit_by_subset=True,
+    split_at_limit=True,
+)
+VARIANTS = {
+    "text": TEXT,
+    "authors-program": PROGRAM,
+    "authors-recall": replace(PROGRAM, median=True),  # what their script for the table of recalls ran
+}
+
+
+def variant(name: str) -> Variant:
+    """The variant of that name."""
+    return VARIANTS[check_choice("variant", name, VARIANTS)]
 
 
 @dataclass(eq=False)
@@ -63,18 +107,18 @@ class Node:
     def _repr_html_(self) -> str:
         """Groups that unfold; those below the fourth level are closed."""
         parts: list[str] = []
-        open_ = 0
+        unclosed = 0
         for depth, node in self.walk():
-            parts += ["</details>"] * (open_ - depth)
-            open_ = depth
+            parts += ["</details>"] * (unclosed - depth)
+            unclosed = depth
             line = escape(node.line(self.names))
             if node.is_leaf:
                 parts.append(f"<div style='margin-left:1.4em'>{line}</div>")
             else:
                 shown = " open" if depth < 4 else ""
                 parts.append(f"<details{shown} style='margin-left:{1.4 * (depth > 0)}em'><summary>{line}</summary>")
-                open_ += 1
-        return "".join([*parts, *["</details>"] * open_])
+                unclosed += 1
+        return "".join([*parts, *["</details>"] * unclosed])
 
 
 @dataclass
@@ -130,7 +174,7 @@ class Tree(Saved):
     def expand(self, leaf: Node, score: Array, split_size: int = 1) -> None:
         """Split a leaf of more than N_split variables at its mean score (lines 25 and 26).
 
-        Equal scores cannot be told apart: the leaf stays.
+        Equal scores do not divide a leaf.
         """
         own, at_limit = score[leaf.variables], self.variant.split_at_limit
         if len(own) + at_limit <= split_size:
@@ -171,17 +215,17 @@ class Tree(Saved):
     @classmethod
     def from_state(cls, state: State) -> Tree:
         rows = zip(*(state[name] for name in ("variables", "values", "visits", "leaves")), strict=True)
-        open_: list[tuple[Node, list[Node]]] = []  # inner nodes with the children they have so far
+        unfinished: list[tuple[Node, list[Node]]] = []  # inner nodes with the children they have so far
         root: Node | None = None
         for variables, value, visits, leaf in rows:
             node = Node(np.array(variables), float(value), int(visits))
             root = root or node
-            if open_:
-                open_[-1][1].append(node)
+            if unfinished:
+                unfinished[-1][1].append(node)
             if not leaf:
-                open_.append((node, []))
-            while open_ and len(open_[-1][1]) == 2:
-                parent, (left, right) = open_.pop()
+                unfinished.append((node, []))
+            while unfinished and len(unfinished[-1][1]) == 2:
+                parent, (left, right) = unfinished.pop()
                 parent.children = (left, right)
         assert root is not None
         return cls(root, load(Variant, state["variant"]), state["bad"])

@@ -1,15 +1,22 @@
-"""The polytope of low-dimensional points whose image stays inside the cube, and searching it.
-
-Notation: G (D, d) maps a low-dimensional v to the cube [-1, 1]^D; the polytope is {v : |G v| <= 1 everywhere},
-symmetric about 0. Points are rows.
-
-ALEBO: a linear embedding modelled as one (Letham, Calandra, Rai and Bakshy, NeurIPS 2020).
+"""ALEBO: a linear embedding modelled as one (Letham, Calandra, Rai and Bakshy, NeurIPS 2020).
 
 Notation: B (d, D) projects the cube [-1, 1]^D down; its columns are drawn uniformly from the unit sphere. The
 embedding is x = B^+ y, kept inside the cube by the linear constraints |B^+ y| <= 1 instead of clipping. With the
 QR decomposition B' = Q R every such point is x = Q w, and here v = w times the longest row of Q: the same subspace
-and the same polytope in coordinates that have length one to the nearest face. The Mahalanobis kernel is as general
-in v as in y, since a linear change of coordinates only changes its matrix.
+and the same polytope {v : |G v| <= 1} in coordinates that have length one to the nearest face. The polytope is
+symmetric about 0. The Mahalanobis kernel is as general in v as in y: a linear change of coordinates only changes its
+matrix. Points are rows.
+
+The kernel (Sections 4.1 and 4.3):
+
+    k(v, v') = s exp(-1/2 (v - v')' Gamma (v - v')),     Gamma = U'U,  U (d, d) upper triangular
+
+A function that varies along the axes of the full space varies along oblique directions of a random embedding, so
+the d lengthscales of an ARD kernel cannot describe it; the d (d + 1) / 2 entries of U can. They are too many to be
+pinned down by the few points of a run: instead of one estimate, several samples of U are drawn from a normal
+distribution around the most probable one, its covariance the inverse Hessian (Laplace's approximation).
+
+theta = [U row by row, log s]; a model's parameters are theta followed by the log noise variance.
 """
 
 from __future__ import annotations
@@ -21,20 +28,28 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import nnls
 
-from mctsvs.gp.acquisition import log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionLike, log_expected_improvement
 from mctsvs.gp.ensemble import Ensemble, MomentAcquisition
-from mctsvs.gp.likelihood import Likelihood
+from mctsvs.gp.kernels import Cross, Features, Gram, JointCross
+from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.model import Refit, spread_by_rank
-from mctsvs.gp.optimize_acqf import AcquisitionLike, propose_greedily
+from mctsvs.gp.optimize_acqf import propose_greedily
 from mctsvs.gp.posterior import Posterior
+from mctsvs.gp.priors import Prior
+from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.standardize import standardise
-from mctsvs.methods.rivals import alebo_kernel
 from mctsvs.methods.rivals.hesbo_rembo import EmbeddingEngine, EmbeddingOptions
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices
 
 TOUCHING = 1e-9  # a face nearer than this is touched
 RADII = np.array([0.5, 0.2, 0.05, 0.01])
+STEP = 1e-4  # of the differences of gradients that make the Hessian
+WALKERS = 256  # hit-and-run chains that supply starting points
+LARGEST_TABLE = 4_000_000  # entries of (walkers, D); fewer walkers in very many dimensions
+FIT_POINTS = 300
+MODEL_POINTS = 1500  # the best of a longer history; the cost grows with their cube, times the samples
+REFIT = Refit(1.1)
 
 
 @dataclass(frozen=True)
@@ -84,14 +99,14 @@ class Polytope:
         push, _ = nnls(normals.T, direction)  # Moreau: what is left of the normal cone's share is the tangent part
         return np.asarray(direction - normals.T @ push)
 
-    def climb(self, surface: AcquisitionLike, start: Array, *, iterations: int = 30) -> tuple[Array, float]:
+    def climb(self, acqf: AcquisitionLike, start: Array, *, iterations: int = 30) -> tuple[Array, float]:
         """Ascent inside the polytope by projected BFGS steps, each shortened where it would hit a face.
 
         Of the 2 D constraints only those touched enter a step; scipy's SLSQP carries all of them through each step.
         """
         d = len(start)
         v, inverse = start, np.zeros((d, d))
-        values, gradients = surface.value_and_gradient(v[None])
+        values, gradients = acqf.value_and_gradient(v[None])
         value, gradient = float(values[0]), gradients[0]
         for _ in range(iterations):
             step = self.tangent(v, inverse @ gradient)
@@ -103,7 +118,7 @@ class Polytope:
             length = min(1.0, float(self.reach(v[None], step[None])[1][0]))
             while length > 1e-6:
                 trial = self.inside((v + length * step)[None])
-                values, gradients = surface.value_and_gradient(trial)
+                values, gradients = acqf.value_and_gradient(trial)
                 if values[0] >= value + 1e-4 * length * float(step @ gradient):
                     break
                 length *= 0.3
@@ -127,11 +142,108 @@ def _bfgs(inverse: Array, moved: Array, change: Array) -> Array:
     return np.asarray(left @ inverse @ left.T + np.outer(moved, moved) / curvature)
 
 
-WALKERS = 256  # hit-and-run chains that supply starting points
-LARGEST_TABLE = 4_000_000  # entries of (walkers, D); fewer walkers in very many dimensions
-FIT_POINTS = 300
-MODEL_POINTS = 1500  # the best of a longer history; the cost grows with their cube, times the samples
-REFIT = Refit(1.1)
+def triangle(theta: Array, d: int) -> Array:
+    """U from the head of theta."""
+    U = np.zeros((d, d))
+    U[np.triu_indices(d)] = theta[: d * (d + 1) // 2]
+    return U
+
+
+class Mahalanobis:
+    """k(v, v') = s exp(-1/2 |U (v - v')|^2): theta = [U row by row, log s]."""
+
+    def size(self, d: int) -> int:
+        return d * (d + 1) // 2 + 1
+
+    def gram(self, X: Array) -> Gram:
+        return MahalanobisGram(X)
+
+    def cross(self, theta: Array, X: Array) -> Cross:
+        return MahalanobisCross(theta, X)
+
+    def features(self, theta: Array, d: int, size: int, rng: np.random.Generator) -> Features:
+        frequencies = rng.standard_normal((size, d)) @ triangle(theta, d)
+        phases = rng.uniform(0.0, 2.0 * np.pi, size)
+        return frequencies, phases, np.full(size, np.sqrt(2.0 * np.exp(theta[-1]) / size))
+
+
+class MahalanobisCross(JointCross):
+    """The kernel to one data set, whose transformed points are kept between queries."""
+
+    def __init__(self, theta: Array, X: Array) -> None:
+        self.U, self.radial, self.scale = triangle(theta, X.shape[1]), "se", float(np.exp(theta[-1]))
+        self.Xs = self.scaled(X)
+        self.norms = np.einsum("ij,ij->i", self.Xs, self.Xs)
+
+    def scaled(self, Z: Array) -> Array:
+        return np.asarray(Z @ self.U.T)
+
+    def pull_back(self, Z: Array, cache: Array, C: Array) -> Array:
+        G = C * cache
+        gradient: Array = (G @ self.Xs - G.sum(axis=1)[:, None] * self.scaled(Z)) @ self.U
+        return gradient
+
+
+class MahalanobisGram:
+    """The kernel on one data set."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+        self.k = np.empty((0, 0))
+
+    def fill(self, theta: Array, K: Array) -> None:
+        self.k, _ = MahalanobisCross(theta, self.X).covariance(self.X)
+        np.fill_diagonal(self.k, np.exp(theta[-1]))
+        K[...] = self.k
+
+    def pull_back(self, theta: Array, W: Array, total: float | None) -> tuple[Array, float]:
+        X, d = self.X, self.X.shape[1]
+        G = np.triu(W, 1) * self.k
+        G += G.T
+        # dL/dU = -U S with S = sum_ij G_ij (x_i - x_j)(x_i - x_j)'
+        S = 2.0 * (X.T @ (G.sum(axis=1)[:, None] * X) - X.T @ (G @ X))
+        gradient = np.empty(len(theta))
+        gradient[:-1] = -(triangle(theta, d) @ S)[np.triu_indices(d)]
+        gradient[-1] = np.vdot(np.triu(W) + np.triu(W, 1), self.k) if total is None else total
+        return gradient, float(gradient[-1])
+
+
+def mahalanobis_prior(d: int, spread: float = 1.0) -> Prior:
+    """Entries of U ~ N(0, spread): smooth functions unless the data say otherwise; scale and noise as elsewhere."""
+    p = d * (d + 1) // 2
+    entries = np.tile([0.0, spread, -30.0, 30.0], (p, 1))
+    rest = np.array([[0.0, 1.0, np.log(1e-2), np.log(1e2)], [np.log(1e-4), 2.0, np.log(1e-6), 0.0]])
+    return Prior(*np.ascontiguousarray(np.concatenate([entries, rest]).T))
+
+
+def most_probable(likelihood: Likelihood, prior: Prior, starts: list[Array], iterations: int) -> Array:
+    """The best of the local maxima of the posterior density reached from `starts`."""
+    best, best_value = starts[0], np.inf
+    for start in starts:
+        theta, value = minimise(likelihood, start, prior.low, prior.high, [], iterations=iterations)
+        if value < min(best_value, FAILED):
+            best, best_value = theta, value
+    return best
+
+
+def laplace(likelihood: Likelihood, prior: Prior, theta: Array, count: int, rng: np.random.Generator) -> Array:
+    """(count, len(theta)) parameter vectors: U drawn around theta, outputscale and noise kept as they are.
+
+    Where the density is flat or not concave the fit stopped early, or the data say nothing: there the precision
+    is the prior's, never less.
+    """
+    p = len(theta) - 2
+    H = np.empty((p, p))
+    for i in range(p):
+        ahead, behind = theta.copy(), theta.copy()
+        ahead[i] += STEP
+        behind[i] -= STEP
+        H[i] = (likelihood(ahead)[1][:p] - likelihood(behind)[1][:p]) / (2.0 * STEP)
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (H + H.T))
+    deviations = 1.0 / np.sqrt(np.maximum(eigenvalues, 1.0 / prior.sd[:p] ** 2))
+    samples = np.tile(theta, (count, 1))
+    samples[:, :p] += (rng.standard_normal((count, p)) * deviations) @ vectors.T
+    return samples
 
 
 @dataclass(frozen=True)
@@ -206,25 +318,25 @@ class ALEBO(EmbeddingEngine):
         X, values = self.low.X[rows], standardise(self.low.y[rows])
         if REFIT.due(len(self.low), self.fitted):
             self._fit(X, values)
-        kernel, count = alebo_kernel.Mahalanobis(), len(self.thetas)
+        kernel, count = Mahalanobis(), len(self.thetas)
         members = tuple(Posterior.of(kernel, theta, X, values) for theta in self.thetas)
         ensemble = Ensemble(members, np.full(count, 1.0 / count), np.zeros(count))
-        lie, acquisition = float(values.min()), log_expected_improvement(float(values.max()))
+        worst, acquisition = float(values.min()), log_expected_improvement(float(values.max()))
         incumbents = self.polytope.inside(self.low.X[self.low.best(3)])
 
         def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
             return self._maximise(MomentAcquisition(ensemble, acquisition), incumbents)
 
-        return propose_greedily(n, ensemble.with_lies(self.avoided(waiting), lie), lie, find)
+        return propose_greedily(n, ensemble.with_fantasies(self.avoided(waiting), worst), worst, find)
 
-    def _maximise(self, surface: MomentAcquisition, incumbents: Array) -> Array:
+    def _maximise(self, acqf: MomentAcquisition, incumbents: Array) -> Array:
         around = self.polytope.around(incumbents, len(self.walkers), self.rng)
         candidates = np.concatenate([self.walkers, around])
-        values = surface(candidates)
+        values = acqf(candidates)
         order = np.argsort(-values, kind="stable")[: self.options.starts]
         best, best_value = candidates[order[0]], float(values[order[0]])
         for start in candidates[order]:
-            point, value = self.polytope.climb(surface, start)
+            point, value = self.polytope.climb(acqf, start)
             if value > best_value:
                 best, best_value = point, value
         return np.asarray(best)
@@ -232,14 +344,14 @@ class ALEBO(EmbeddingEngine):
     def _fit(self, X: Array, values: Array) -> None:
         """Most probable parameters from the last ones, a sphere and a random matrix; then samples around them."""
         d = X.shape[1]
-        prior = alebo_kernel.prior(d)
+        prior = mahalanobis_prior(d)
         rows = spread_by_rank(values, FIT_POINTS)
-        likelihood = Likelihood(alebo_kernel.Mahalanobis(), X[rows], values[rows], prior)
+        likelihood = Likelihood(Mahalanobis(), X[rows], values[rows], prior)
         sphere, drawn = prior.start.copy(), prior.start.copy()
         p = len(sphere) - 2
         sphere[:p] = np.eye(d)[np.triu_indices(d)]
         drawn[:p] = 0.7 * self.rng.standard_normal(p)
         starts = [sphere, drawn] if self.most_probable is None else [self.most_probable, sphere, drawn]
-        self.most_probable = alebo_kernel.most_probable(likelihood, prior, starts, iterations=40)
-        self.thetas = alebo_kernel.laplace(likelihood, prior, self.most_probable, self.options.samples, self.rng)
+        self.most_probable = most_probable(likelihood, prior, starts, iterations=40)
+        self.thetas = laplace(likelihood, prior, self.most_probable, self.options.samples, self.rng)
         self.fitted = len(self.low)

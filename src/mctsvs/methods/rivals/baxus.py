@@ -21,15 +21,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, AcquisitionLike, log_expected_improvement
 from mctsvs.gp.model import Model, ModelSettings, Refit
-from mctsvs.gp.optimize_acqf import AcquisitionLike, maximise, propose_greedily
+from mctsvs.gp.optimize_acqf import maximise, propose_greedily
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.trust_region import FIRST_LENGTH, SHORTEST, TrustRegion
 from mctsvs.methods.base import Observation, latin_hypercube
 from mctsvs.methods.history import History
 from mctsvs.methods.initial_design import DesignOptions
-from mctsvs.methods.rivals.hesbo_rembo import EmbeddingEngine, Sketch
+from mctsvs.methods.rivals.hesbo_rembo import Sketch, SketchEngine
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices, check_count
 
@@ -79,13 +79,12 @@ class Schedule:
         return min(d, max(1, share // halvings))
 
 
-class BAxUS(EmbeddingEngine):
+class BAxUS(SketchEngine):
     """Trust-region search in nested sparse embeddings of growing dimension; going on beyond the plan is fine."""
 
     options_type: ClassVar[type[BAxUSOptions]] = BAxUSOptions
-    saved = ("sketch", "trust_region", "model", "first", "budget")
+    saved = ("trust_region", "model", "first", "budget")
     options: BAxUSOptions
-    sketch: Sketch
     trust_region: TrustRegion
     model: Model
     first: int  # observations before this one belong to a search that ended
@@ -103,12 +102,6 @@ class BAxUS(EmbeddingEngine):
     def plan(self, budget: int) -> None:
         self.budget = budget
 
-    def up(self, U: Array) -> Array:
-        return self.sketch.up(U)
-
-    def down(self, x: Array) -> Array:
-        return self.sketch.down(x)
-
     @property
     def patience(self) -> int:
         return self.schedule.patience(self.sketch.d, self.budget)
@@ -118,18 +111,18 @@ class BAxUS(EmbeddingEngine):
         if len(y) < 2:
             return self.rng.random((n, self.sketch.d))
         posterior = self.model.update(X, y)
-        lie, acquisition = float(posterior.y.min()), log_expected_improvement(float(posterior.y.max()))
+        worst, acquisition = float(posterior.y.min()), log_expected_improvement(float(posterior.y.max()))
         low, high = self.trust_region.box(X[int(np.argmax(y))], posterior.theta[: self.sketch.d])
         sides = np.maximum(high, low + 1e-9) - low
         incumbents = np.clip((X[np.argsort(-y, kind="stable")[:3]] - low) / sides, 0.0, 1.0)
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
-            surface: AcquisitionLike = AcquisitionFunction(posterior, acquisition)
+            acqf: AcquisitionLike = AcquisitionFunction(posterior, acquisition)
             if self.options.acquisition == "thompson":
-                surface = posterior.sample_path(self.rng)
-            return low + sides * maximise(_Rescaled(surface, low, sides), incumbents, self.rng)
+                acqf = posterior.sample_path(self.rng)
+            return low + sides * maximise(_Rescaled(acqf, low, sides), incumbents, self.rng)
 
-        return propose_greedily(n, posterior.with_lies(self.avoided(waiting), lie), lie, find)
+        return propose_greedily(n, posterior.with_fantasies(self.avoided(waiting), worst), worst, find)
 
     def observe(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
@@ -161,14 +154,14 @@ class BAxUS(EmbeddingEngine):
 
 
 class _Rescaled:
-    """A surface on the box as a surface on the unit cube."""
+    """An acquisition function on the box as an acquisition function on the unit cube."""
 
-    def __init__(self, surface: AcquisitionLike, low: Array, sides: Array) -> None:
-        self.surface, self.low, self.sides = surface, low, sides
+    def __init__(self, acqf: AcquisitionLike, low: Array, sides: Array) -> None:
+        self.acqf, self.low, self.sides = acqf, low, sides
 
     def __call__(self, Z: Array) -> Array:
-        return self.surface(self.low + self.sides * Z)
+        return self.acqf(self.low + self.sides * Z)
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
-        value, gradient = self.surface.value_and_gradient(self.low + self.sides * Z)
+        value, gradient = self.acqf.value_and_gradient(self.low + self.sides * Z)
         return value, gradient * self.sides

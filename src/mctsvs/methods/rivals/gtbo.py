@@ -21,11 +21,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
+from mctsvs.gp.acquisition import AcquisitionFunction, AcquisitionLike, log_expected_improvement
 from mctsvs.gp.likelihood import Likelihood
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit, fit, spread_by_rank
-from mctsvs.gp.one_hot import blocks_of, decide, other_category
-from mctsvs.gp.optimize_acqf import maximise, propose_greedily
+from mctsvs.gp.optimize_acqf import climb, maximise, propose_greedily
+from mctsvs.gp.optimize_acqf_mixed import Ascent, Lattice, blocks_of, other_category
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import Prior
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal
@@ -37,6 +37,8 @@ BINS = 3  # times sqrt(V), groups of the first tests
 TESTED = 0.5  # of a known budget, may go into tests
 DECIDED = 0.5  # probability from which a variable counts as active when the tests end
 SETTINGS = ModelSettings(refit=Refit(1.1, after=50), fit_points=300, iterations=20)
+MOST_NEIGHBOURS, MOST_STEPS = 256, 10  # changes of one category looked at in a step, and steps
+REFINE = 10  # steps of the other coordinates once the categories are decided
 SHORT, LONG = 0.0, 3.0  # mu of the lengthscales' LogNormal(mu, 1), of active variables and of the others
 
 
@@ -84,6 +86,35 @@ class TwoBlockModel(Model):
         self.theta = fit(likelihood, prior, start, self.pairs, iterations=self.settings.iterations)
 
 
+def decide_categories(
+    acqf: AcquisitionLike, point: Array, lattice: Lattice, known: Array, rng: np.random.Generator
+) -> Array:
+    """A point near `point` with every category decided, of large acquisition and none of the `known` (n, d).
+
+    Ascent over changes of one category at a time; the other coordinates follow at the end. Left to rounding, the best
+    point of the cube falls back on categories already tried, and the next climb ends at the same place.
+    """
+    ascent = Ascent(acqf, lattice, *lattice.box)
+    x = lattice.round(point[None])[0]
+    value = ascent.look(x[None])[0]
+    for _ in range(MOST_STEPS):
+        moves = lattice.moves(x)
+        if len(moves) > MOST_NEIGHBOURS:
+            moves = moves.among(rng.choice(len(moves), MOST_NEIGHBOURS, replace=False))
+        near = moves.each(x)
+        values = ascent.look(near)
+        best = int(np.argmax(values))
+        if values[best] <= value:
+            break
+        x, value = near[best], values[best]
+    x, _ = ascent.best(known, rng)
+    if len(lattice.codes) == len(x) or (known == x).all(axis=1).any():
+        return x
+    low, high = lattice.box[0].copy(), lattice.box[1].copy()
+    low[lattice.codes] = high[lattice.codes] = x[lattice.codes]
+    return climb(acqf, x, low, high, iterations=REFINE)[0]
+
+
 class GTBO(Engine):
     """First tests, then one model."""
 
@@ -103,14 +134,14 @@ class GTBO(Engine):
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: GTBOOptions) -> None:
         super().__init__(offsets, rng, options)
-        self.blocks = blocks_of(self.owner, np.arange(self.dimension))
+        self.categories = Lattice.of_categories(self.owner)
         seed = int(rng.integers(2**63))
         self.belief = Belief(len(offsets) - 1, options.active_prior, options.particles, seed)
         self._begin(np.full(self.dimension, 0.5))
 
     def _begin(self, default: Array) -> None:
         """Tests from this point on."""
-        for block in self.blocks:
+        for block in self.categories.blocks:
             default[block] = np.eye(len(block))[self.rng.integers(len(block))]
         self.default, self.open, self.answered = default, {}, []
         self.bins = np.array_split(self.rng.permutation(self.everything), self.n_bins)
@@ -173,14 +204,14 @@ class GTBO(Engine):
             group = self.open.pop(observation.proposal_id, None)
             if group is None or self.model is not None:
                 continue
-            told = bool(np.isfinite(observation.y))
-            if len(group) == 0 and told:
+            succeeded = bool(np.isfinite(observation.y))
+            if len(group) == 0 and succeeded:
                 self.default, self.level = np.array(observation.x), observation.y
             elif len(group) == 0:  # nothing can be compared with it
                 self._begin(self.rng.random(self.dimension))
-            elif told:
+            elif succeeded:
                 self.answered.append(len(self.history) - 1)
-            self.failed += not told
+            self.failed += not succeeded
             self._learn()
 
     def _learn(self) -> None:
@@ -213,19 +244,19 @@ class GTBO(Engine):
             return rng.random((n, self.dimension))
         posterior = model.update(history.X, history.y, history.noise)
         expected, _ = posterior.predict(posterior.X)
-        lie, acquisition = float(posterior.y.min()), log_expected_improvement(float(expected.max()))
+        worst, acquisition = float(posterior.y.min()), log_expected_improvement(float(expected.max()))
         incumbents = posterior.X[np.argsort(-expected, kind="stable")[:3]]
         avoided = np.concatenate([waiting, *(x[None] for x in history.failures)])
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
-            surface = AcquisitionFunction(posterior, acquisition)
-            point = maximise(surface, incumbents, rng, starts=3, iterations=40)
-            if self.blocks:
+            acqf = AcquisitionFunction(posterior, acquisition)
+            point = maximise(acqf, incumbents, rng, starts=3, iterations=40)
+            if self.categories.blocks:
                 known = np.concatenate([history.X, avoided, *(x[None] for x in chosen)])
-                point = decide(surface, point, self.blocks, known, rng)
+                point = decide_categories(acqf, point, self.categories, known, rng)
             return point
 
-        return propose_greedily(n, posterior.with_lies(avoided, lie), lie, find)
+        return propose_greedily(n, posterior.with_fantasies(avoided, worst), worst, find)
 
     def describe(self) -> str:
         if self.model is not None:

@@ -28,8 +28,8 @@ import numpy as np
 from mctsvs.methods.base import Observation, Pending, Proposal, latin_hypercube
 from mctsvs.methods.history import History
 from mctsvs.methods.initial_design import DesignEngine, DesignOptions
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices, check_count
 
@@ -144,9 +144,22 @@ class EmbeddingEngine(DesignEngine):
         return Subspace(self.low, np.arange(self.low.X.shape[1]), waiting).avoid
 
 
+class SketchEngine(EmbeddingEngine):
+    """An embedding that is a count-sketch."""
+
+    saved: ClassVar[tuple[str, ...]] = ("sketch",)
+    sketch: Sketch
+
+    def up(self, U: Array) -> Array:
+        return self.sketch.up(U)
+
+    def down(self, x: Array) -> Array:
+        return self.sketch.down(x)
+
+
 @dataclass(frozen=True)
 class FixedOptions(BOOptions, EmbeddingOptions):
-    """d, initial_points and the options of `mctsvs.methods.solvers.bo`: the model is its own, on the low-dimensional points."""
+    """d, initial_points and the options of `mctsvs.methods.solvers.bo`, here for low-dimensional points."""
 
 
 class FixedEmbedding(EmbeddingEngine):
@@ -179,11 +192,8 @@ class FixedEmbedding(EmbeddingEngine):
         return U
 
 
-class HeSBO(FixedEmbedding):
+class HeSBO(SketchEngine, FixedEmbedding):
     """Count-sketch embedding (Nayebi, Munteanu and Poloczek, ICML 2019); options: see `FixedOptions`."""
-
-    saved = ("sketch",)
-    sketch: Sketch
 
     def draw(self, d: int) -> None:
         self.sketch = Sketch.hashed(self.dimension, d, self.rng)
@@ -192,12 +202,6 @@ class HeSBO(FixedEmbedding):
     def moved(self) -> Indices:
         """Not the empty bins: a model would send one point after the other there, each of them known."""
         return np.unique(self.sketch.bins)
-
-    def up(self, U: Array) -> Array:
-        return self.sketch.up(U)
-
-    def down(self, x: Array) -> Array:
-        return self.sketch.down(x)
 
 
 class REMBO(FixedEmbedding):
@@ -210,12 +214,12 @@ class REMBO(FixedEmbedding):
     of the proposal it answers; somebody else's point goes down by least squares. Options: see `FixedOptions`.
     """
 
-    saved = ("matrix", "sent")
+    saved = ("matrix", "awaited")
     matrix: Array
-    sent: dict[int, Array]  # low-dimensional points by proposal id, of proposals not yet told
+    awaited: dict[int, Array]  # low-dimensional points by proposal id, of proposals not yet told
 
     def draw(self, d: int) -> None:
-        self.matrix, self.sent = self.rng.standard_normal((self.dimension, d)), {}
+        self.matrix, self.awaited = self.rng.standard_normal((self.dimension, d)), {}
 
     def up(self, U: Array) -> Array:
         z = np.sqrt(U.shape[1]) * (2.0 * U - 1.0)
@@ -226,14 +230,14 @@ class REMBO(FixedEmbedding):
         return np.asarray(np.clip(0.5 + 0.5 * z / np.sqrt(len(z)), 0.0, 1.0))
 
     def low_of(self, x: Array, proposal_id: int) -> Array:
-        return self.sent[proposal_id] if proposal_id in self.sent else self.down(x)
+        return self.awaited[proposal_id] if proposal_id in self.awaited else self.down(x)
 
     def hand_out(self, U: Array, iteration: int) -> list[Proposal]:
         proposals = super().hand_out(U, iteration)
-        self.sent.update({p.proposal_id: u.copy() for p, u in zip(proposals, U, strict=True)})
+        self.awaited.update({p.proposal_id: u.copy() for p, u in zip(proposals, U, strict=True)})
         return proposals
 
     def observe(self, batch: Sequence[Observation]) -> None:
         super().observe(batch)
         for observation in batch:
-            self.sent.pop(observation.proposal_id, None)
+            self.awaited.pop(observation.proposal_id, None)

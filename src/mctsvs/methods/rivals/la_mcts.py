@@ -14,10 +14,10 @@ Notation: n points, D coordinates, X (n, D) in the unit cube, z (n,) standardise
 LA-MCTS with TuRBO inside: a tree divides the search space, TuRBO searches its best leaf.
 
 Wang, Fonseca and Tian, "Learning Search Space Partition for Black-box Optimization using Monte Carlo Tree Search",
-NeurIPS 2020. Where MCTS-VS has a tree over variables, this one has a tree over regions of the whole space: see
-`mctsvs.methods.rivals.la_mcts`. In every round the tree is grown anew from all points, a leaf is chosen by UCB, and TuRBO
-spends a burst of evaluations there: its trust region starts around the leaf's best point, and it proposes only what
-the boundaries on the way to the leaf let through.
+NeurIPS 2020. Where MCTS-VS has a tree over variables, this one has a tree over regions of the whole space. In every
+round the tree is grown again from all points, a leaf is chosen by UCB, and TuRBO spends a burst of evaluations there:
+its trust region starts around the leaf's best point, and it proposes only what the boundaries on the way to the leaf
+let through.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.base import Pending, Proposal, latin_hypercube
 from mctsvs.methods.initial_design import DesignEngine, DesignOptions
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import RegionOptions, TuRBO, TuRBOOptions
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices
@@ -111,17 +111,22 @@ def grow(X: Array, z: Array, leaf_size: int, seed: int, penalty: float = 1.0, *,
         return part(np.arange(len(z)))
 
 
-def split(X: Array, z: Array, seed: int, penalty: float = 1.0) -> Boundary | None:
-    """A boundary that divides these points into good and bad ones; None where none can be learned."""
+def clusters(features: Array, seed: int) -> Indices:
+    """(n,) 0 or 1: the cluster of each point, by k-means."""
     from sklearn.cluster import KMeans
 
+    labels: Indices = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
+    return labels
+
+
+def split(X: Array, z: Array, seed: int, penalty: float = 1.0) -> Boundary | None:
+    """A boundary that divides these points into good and bad ones; None where none can be learned."""
     centre, spread = X.mean(axis=0), float(np.sqrt(X.var(axis=0).sum()))
     if (X[0] == X).all():
         return None
     # the one value counts as much as all coordinates together: it would drown among hundreds of them
     values = (z - z.mean()) / (float(z.std()) or 1.0)
-    features = np.column_stack([(X - centre) / spread, values])
-    labels = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
+    labels = clusters(np.column_stack([(X - centre) / spread, values]), seed)
     if min(labels.sum(), (1 - labels).sum()) < FEWEST:
         return None
     boundary = fit(X, labels, seed, penalty)
@@ -135,12 +140,10 @@ def split_as_published(
     X: Array, y: Array, seed: int, penalty: float, width: float
 ) -> tuple[Boundary | None, npt.NDArray[np.bool_] | None]:
     """The boundary learned from two clusters of [x, y] in natural units, and which points are in the better one."""
-    from sklearn.cluster import KMeans
-
     features = np.column_stack([X * width, y])
     if (features[0] == features).all():
         return None, None
-    labels = KMeans(2, n_init=STARTS, random_state=seed).fit(features).labels_
+    labels = clusters(features, seed)
     if labels.all() or not labels.any():
         return None, None
     good = (labels == 1) == (y[labels == 1].mean() >= y[labels == 0].mean())

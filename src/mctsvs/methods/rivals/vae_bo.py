@@ -31,8 +31,8 @@ from mctsvs.methods.base import Observation, Pending, Proposal, latin_hypercube
 from mctsvs.methods.history import History
 from mctsvs.methods.initial_design import DesignEngine
 from mctsvs.methods.rivals.hesbo_rembo import EmbeddingOptions
+from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
-from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.options import option
 from mctsvs.utils.threads import one_torch_thread
 from mctsvs.utils.validation import Array, Indices
@@ -128,18 +128,18 @@ class VAEBO(DesignEngine):
 
     options_type: ClassVar[type[AutoencoderOptions]] = AutoencoderOptions
     options: AutoencoderOptions
-    saved = ("weights", "trained", "trainings", "codes", "sent", "solver")
+    saved = ("weights", "trained", "trainings", "codes", "awaited", "solver")
     weights: Weights | None
     trained: int  # evaluations at the last training
     trainings: int
     codes: History  # the history as the Gaussian process sees it
-    sent: dict[int, Array]  # codes by proposal id, of proposals not yet told that the present weights decoded
+    awaited: dict[int, Array]  # codes by proposal id, of proposals not yet told that the present weights decoded
     solver: BayesianOptimisation
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: AutoencoderOptions) -> None:
         super().__init__(offsets, rng, options)
         self.d = options.size(self.dimension)
-        self.weights, self.trained, self.trainings, self.sent = None, 0, 0, {}
+        self.weights, self.trained, self.trainings, self.awaited = None, 0, 0, {}
         self.codes, self.solver = History(self.d), BayesianOptimisation(BOOptions())
         self.begin(latin_hypercube(options.initial_points, self.dimension, rng))
 
@@ -162,7 +162,7 @@ class VAEBO(DesignEngine):
         assert self.weights is not None
         subspace = Subspace(self.codes, np.arange(self.d), self._encode(waiting))
         codes = self.solver.propose(n, subspace, self.rng)
-        self.sent.update(enumerate(codes, start=self.proposed))
+        self.awaited.update(enumerate(codes, start=self.proposed))
         return decode(self.weights, _to_normal(codes))
 
     def _train(self) -> None:
@@ -170,7 +170,7 @@ class VAEBO(DesignEngine):
         o, X = self.options, self.history.X
         weights = self.weights or initial(self.dimension, self.d, o.hidden, self.rng)
         self.weights = train(weights, X, self.rng, steps=o.steps, learning_rate=o.learning_rate)
-        self.trained, self.trainings, self.sent = len(X), self.trainings + 1, {}
+        self.trained, self.trainings, self.awaited = len(X), self.trainings + 1, {}
         self.codes, self.solver = History(self.d), BayesianOptimisation(BOOptions())
         for code, y, proposal_id in zip(self._encode(X), self.history.y, self.history.proposal_ids, strict=True):
             self.codes.add(code, float(y), int(proposal_id))
@@ -187,7 +187,7 @@ class VAEBO(DesignEngine):
     def observe(self, batch: Sequence[Observation]) -> None:
         super().observe(batch)
         for o in batch:
-            code = self.sent.pop(o.proposal_id, None)
+            code = self.awaited.pop(o.proposal_id, None)
             if code is not None and not np.isfinite(o.y):
                 self.codes.add(code, o.y)  # its point may have another code, and this one would be asked for for ever
             if self.weights is not None:

@@ -1,4 +1,8 @@
-"""Bayesian optimisation of the selected variables with a Gaussian process (lines 15 and 16)."""
+"""Bayesian optimisation of the selected variables with a Gaussian process (lines 15 and 16).
+
+`BayesianOptimisation` has one model; `IsotropicSearch` has two that take turns, both with a kernel that treats all
+variables alike: distance, one bowl, one spectrum.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,13 @@ import numpy as np
 
 from mctsvs.gp import acquisition as acq
 from mctsvs.gp import optimize_acqf_mixed as on_lattice
-from mctsvs.gp.constrained_acquisition import confined, put_inside
-from mctsvs.gp.feasibility import Feasible, limits
+from mctsvs.gp.acquisition import AcquisitionLike, FeasibilityWeighted, constraint_models, penalised, put_inside
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.multi_output import OutputModels, Outputs
-from mctsvs.gp.optimize_acqf import AcquisitionLike, candidates_of, crossovers, maximise, propose_greedily, quasi_random
+from mctsvs.gp.optimize_acqf import crossovers, maximise, pool, propose_greedily, quasi_random
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
-from mctsvs.methods.solvers import paper_gp
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace, paper_gp
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -26,6 +28,9 @@ ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
 SURROGATES = ("own", "scikit-learn")
 CROSSED = 8  # best points that crossovers are made of
+SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
+STEP = 0.02  # deviation of the step away from the best point that is taken in its place
+STALLED = 12  # evaluations without a gain after which it is asked whether the model knows anything
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class BOOptions(ModelOptions):
     starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
     crossovers          points beside the pool, each made of two good ones
     surrogate           own (default), as the options above say; scikit-learn: the MCTS-VS paper's, with expected
-                        improvement and its best candidates, whatever the options above say (`mctsvs.methods.solvers.paper_gp`)
+                        improvement and its best candidates, whatever the options above say (see `paper_gp`)
     width               of the box in natural units, which that model works in
     """
 
@@ -116,7 +121,7 @@ class BayesianOptimisation(Saved):
     distinct    whole numbers and categories are chosen so that a point is new among the coordinates given (as it
                 always is when these are all): for callers that leave the others alone
 
-    Points that failed or still wait for their value take part as lies too: the model is pushed away from them,
+    Points that failed or still wait for their value take part as fantasies too: the model is pushed away from them,
     but its parameters are never fitted to them.
     """
 
@@ -140,32 +145,36 @@ class BayesianOptimisation(Saved):
         if o.surrogate == "scikit-learn":
             return paper_gp.propose(n, subspace.X, subspace.y, o.candidates, rng, width=o.width)
         posterior = self._posterior(subspace)
-        lie, best = float(posterior.y.min()), float(posterior.y.max())
-        needed = limits(self.constraints, subspace.X, subspace.history.constraints) if subspace.constrained else None
+        worst, best = float(posterior.y.min()), float(posterior.y.max())
+        needed = (
+            constraint_models(self.constraints, subspace.X, subspace.history.constraints)
+            if subspace.constrained
+            else None
+        )
         if needed is not None:
             feasible = subspace.feasible[self._rows(subspace.values[1], subspace.dimension)]
             best = float(posterior.y[feasible].max()) if feasible.any() else np.inf
-        posterior = posterior.with_lies(subspace.avoid, lie)
+        posterior = posterior.with_fantasies(subspace.avoid, worst)
         thompson = o.acquisition == "thompson"
         if o.acquisition_search == "candidates" and not thompson:
-            surface = self._surface(posterior, best, subspace, needed, rng)
-            points = put_inside(quasi_random(o.candidates, subspace.dimension, rng), surface)
-            value = surface(points)
+            acqf = self._surface(posterior, best, subspace, needed, rng)
+            points = put_inside(quasi_random(o.candidates, subspace.dimension, rng), acqf)
+            value = acqf(points)
             return points[np.argsort(-value, kind="stable")[:n]]
         good = subspace.X[subspace.history.best(CROSSED)]
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
-            surface = self._surface(posterior, best, subspace, needed, rng)
-            beside = crossovers(o.crossovers, good, rng) if o.crossovers else None
+            acqf = self._surface(posterior, best, subspace, needed, rng)
+            extra = crossovers(o.crossovers, good, rng) if o.crossovers else None
             limits: dict[str, Any] = {"starts": o.starts, "iterations": o.climb}
             if subspace.lattice is None:
-                return maximise(surface, good[:3], rng, size=o.pool, beside=beside, **limits)
-            candidates = put_inside(candidates_of(o.pool, good[:3], beside, rng), surface)
+                return maximise(acqf, good[:3], rng, size=o.pool, extra=extra, **limits)
+            candidates = put_inside(pool(o.pool, good[:3], rng, extra), acqf)
             known = np.concatenate([subspace.X, subspace.avoid, *(x[None] for x in chosen)])
             known = known if self.distinct or subspace.complete else known[:0]  # others are filled in: it is not known
-            return on_lattice.maximise(surface, subspace.lattice, candidates, known, rng, **limits)[0]
+            return on_lattice.maximise(acqf, subspace.lattice, candidates, known, rng, **limits)[0]
 
-        return propose_greedily(n, posterior, None if thompson else lie, find)
+        return propose_greedily(n, posterior, None if thompson else worst, find)
 
     def _posterior(self, subspace: Subspace) -> Posterior:
         """The model of this subset, of all points or of a part; another subset starts another one."""
@@ -201,11 +210,11 @@ class BayesianOptimisation(Saved):
     ) -> AcquisitionLike:
         """The acquisition function where points may lie, and where measured constraints probably hold."""
         if needed is None:
-            surface = self._acquisition(posterior, best, subspace, rng)
+            acqf = self._acquisition(posterior, best, subspace, rng)
         else:
             hopeful = self._acquisition(posterior, best, subspace, rng) if best < np.inf else None
-            surface = Feasible(hopeful, needed)
-        return confined(surface, subspace.cut)
+            acqf = FeasibilityWeighted(hopeful, needed)
+        return penalised(acqf, subspace.cut)
 
     def _acquisition(
         self, posterior: Posterior, best: float, subspace: Subspace, rng: np.random.Generator
@@ -223,3 +232,62 @@ class BayesianOptimisation(Saved):
             "pi": acq.probability_of_improvement,
         }[kind]
         return acq.AcquisitionFunction(posterior, make(best))
+
+
+@dataclass(frozen=True)
+class IsoOptions(BOOptions):
+    """best_share   once there are as many points as coordinates, every other one comes from a model of this share of
+    the points, the best; 1: never. The other options are those of `bo`, which the method sets otherwise
+    """
+
+    best_share: float = option(0.5, above=0.0, most=1.0)
+
+
+class IsotropicSearch(Saved):
+    """Two models take turns, once there are points enough: one of all points and one of the best alone.
+
+    Bad points set a scale on which differences between good ones look like nothing; but a model of good points cannot
+    know that bad ones are bad. After many points without a gain, `blind` says whether the model of all points predicts
+    a value from the others no better than their mean would: then its steps lead nowhere.
+    """
+
+    options_type: ClassVar[type[IsoOptions]] = IsoOptions
+    batch = None
+    saved = ("of_all", "of_best", "turn", "blind")
+    of_all: BayesianOptimisation
+    of_best: BayesianOptimisation
+    turn: int
+    blind: bool = False
+
+    def __init__(self, options: IsoOptions) -> None:
+        self.options, self.turn = options, 0
+        self.of_all = BayesianOptimisation(options)
+        self.best = Best(options.best_share, fewest=30, enough=1.0)
+        self.of_best = BayesianOptimisation(options, best=self.best)
+
+    def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+        self.turn += 1
+        n_told = len(subspace.history)
+        part = self.best.count(n_told, subspace.dimension) < n_told
+        model = self.of_best if part and self.turn % 2 == 0 else self.of_all
+        points = model.propose(n, subspace, rng)
+        if n_told == 0:
+            return points
+        if model is self.of_all:
+            self.blind = n_told - 1 - int(np.argmax(subspace.y)) >= STALLED and predicts_nothing(model.model.posterior)
+        best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
+        for x in points:
+            if _known(x, subspace.X) or _known(x, subspace.avoid):
+                x[free] = np.clip(best + STEP * rng.standard_normal(len(best)), 0.0, 1.0)[free]
+        return points
+
+
+def predicts_nothing(posterior: Posterior | None) -> bool:
+    """Whether values left out are predicted no better than by their mean."""
+    return posterior is not None and bool(((posterior.y - posterior.left_out) ** 2).mean() >= posterior.y.var())
+
+
+def _known(x: Array, points: Array) -> bool:
+    """Whether x (d,) is one of the points (n, d)."""
+    near = points[np.abs(points[:, 0] - x[0]) < SAME_POINT]  # one coordinate tells nearly all of them apart
+    return bool((np.abs(near - x) < SAME_POINT).all(axis=1).any())

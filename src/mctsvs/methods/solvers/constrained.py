@@ -17,13 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from mctsvs.gp.feasibility import medians
 from mctsvs.gp.model import nearest
-from mctsvs.gp.multi_output import OutputModels, Outputs, bend, finite
+from mctsvs.gp.multi_output import OutputModels, Outputs, bend, column_medians, finite
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.constraint_ranking import scales, violations
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -122,7 +121,7 @@ class ConstrainedSearch(Saved):
         known = ~np.isnan(Y)
         if known[:, 0].any():
             Y[:, 0] -= np.median(Y[known[:, 0], 0])
-        Y = bend(Y, medians(np.abs(Y)))
+        Y = bend(Y, column_medians(np.abs(Y)))
         top, bottom = np.where(known, Y, -np.inf).max(axis=0), np.where(known, Y, np.inf).min(axis=0)
         matters = known.any(axis=0) & (top >= -IDLE * (top - bottom))
         matters[0] = known[:, 0].any()

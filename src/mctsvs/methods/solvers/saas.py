@@ -1,25 +1,28 @@
-"""The SAAS prior: a half-Cauchy density over inverse squared lengthscales (Eriksson and Jankowiak, UAI 2021).
+"""Bayesian optimisation under the SAAS prior (Eriksson and Jankowiak, UAI 2021): mode (`saas`) or draws (`saasbo`).
+
+A half-Cauchy density over inverse squared lengthscales, so that an axis-aligned subspace is sparse:
 
     rho_i ~ HalfCauchy(tau),  rho_i = 1 / l_i^2,      tau ~ HalfCauchy(0.1)
 
 Most mass is near rho = 0, where a variable does not matter at all, and the heavy tail lets the few that do escape.
 
-Which density is maximised matters. Here it is the one over t = log l (equivalently over log rho), which is the one
-over rho times the Jacobian rho: its mode is rho = tau, and moving a variable away from there costs a nat for each
-factor e in rho, whichever way. The density over rho itself has its mode at rho = 0 and is flat below tau, so three
-hundred idle variables may each move a little for nothing and together explain anything.
+The mode. Which density is maximised matters. Here it is the one over t = log l (equivalently over log rho), which is
+the one over rho times the Jacobian rho: its mode is rho = tau, and moving a variable away from there costs a nat for
+each factor e in rho, whichever way. The density over rho itself has its mode at rho = 0 and is flat below tau, so three
+hundred idle variables may each move a little for nothing and together explain anything. tau is not maximised but
+averaged over: a model is fitted for each of several values. That takes seconds.
 
-tau is not maximised but averaged over: a model is fitted for each of several values (`mctsvs.methods.solvers.saas`).
+Draws. The parameters are sampled by NUTS under the priors of BoTorch's `SaasFullyBayesianSingleTaskGP`,
 
-Bayesian optimisation with several models at once: what the SAAS solvers have in common.
+    tau ~ HalfCauchy(0.1),   rho_i = tau c_i,  c_i ~ HalfCauchy(1),   lengthscale_i = 1 / sqrt(rho_i)
+    outputscale ~ Gamma(2, 0.15),   noise ~ Gamma(0.9, 10),   mean ~ N(0, 1)
 
-A subclass says how to find the parameters of the members; the rest is here: when to fit again, the posterior of each
-member given all points, lies for points that wait or failed, and the search for the largest expected improvement.
+A sampler wants unbounded coordinates: z = [log c_1, ..., log c_d, log tau, log outputscale, log noise, mean], and the
+densities above gain the logarithms' Jacobians. The likelihood's gradient is analytic and needs no compiling for every
+number of points; it is slow all the same.
 
-Sparse axis-aligned subspaces in seconds: the SAAS prior with most probable parameters in place of sampled ones.
-
-Eriksson and Jankowiak, High-Dimensional Bayesian Optimization with Sparse Axis-Aligned Subspaces, UAI 2021.
-The prior and what is maximised: `mctsvs.methods.solvers.saas`.
+Either way several models make an ensemble. Its expected improvement is climbed by the same search as every other
+method's here.
 """
 
 from __future__ import annotations
@@ -31,21 +34,20 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from mctsvs.gp.acquisition import log_expected_improvement
-from mctsvs.gp.constrained_acquisition import confined
+from mctsvs.gp.acquisition import AcquisitionLike, log_expected_improvement, penalised
 from mctsvs.gp.ensemble import Ensemble, ImprovementAcquisition, MomentAcquisition, leave_one_out
 from mctsvs.gp.kernels import Joint, Kernel
-from mctsvs.gp.likelihood import Likelihood
+from mctsvs.gp.likelihood import FAILED, Likelihood
 from mctsvs.gp.model import LARGEST_FIT, NEAREST, Refit, nearest, spread_by_rank
-from mctsvs.gp.optimize_acqf import AcquisitionLike, maximise, propose_greedily
+from mctsvs.gp.optimize_acqf import maximise, propose_greedily
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import Prior
 from mctsvs.gp.quasi_newton import minimise
 from mctsvs.gp.standardize import standardise
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace, nuts
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
-from mctsvs.utils.validation import Array, Indices
+from mctsvs.utils.validation import Array, Indices, InputError
 
 TAU_SCALE = 0.1
 """Scale of the half-Cauchy density of tau."""
@@ -144,16 +146,16 @@ class EnsembleSolver(Saved, ABC):
         if len(subspace.history) < 2:
             return rng.random((n, subspace.dimension))
         X, values = subspace.X, standardise(subspace.y, winsorise=self.options.winsorise)
-        best, lie = float(values.max()), float(values.min())
+        best, worst = float(values.max()), float(values.min())
         ensemble = self._ensemble(X, values, self._members(subspace.coordinates, X, values, rng))
         incumbents = subspace.X[subspace.history.best(3)]
 
         def find(ensemble: Ensemble, chosen: list[Array]) -> Array:
             return maximise(
-                confined(self._surface(ensemble, best), subspace.cut), incumbents, rng, starts=self.options.starts
+                penalised(self._surface(ensemble, best), subspace.cut), incumbents, rng, starts=self.options.starts
             )
 
-        return propose_greedily(n, ensemble.with_lies(subspace.avoid, lie), lie, find)
+        return propose_greedily(n, ensemble.with_fantasies(subspace.avoid, worst), worst, find)
 
     def _members(self, coordinates: Indices, X: Array, values: Array, rng: np.random.Generator) -> Members:
         if self.coordinates is None or not np.array_equal(self.coordinates, coordinates):
@@ -183,7 +185,7 @@ WEIGHTS = ("prior", "leave-one-out")
 
 
 @dataclass(frozen=True)
-class SparseMapOptions(EnsembleOptions):
+class SAASOptions(EnsembleOptions):
     """kernel          matern52 or se
     taus            global shrinkage: the smaller, the fewer variables matter
     weights         prior: of each member the density of its tau; leave-one-out: times that of the data
@@ -196,13 +198,13 @@ class SparseMapOptions(EnsembleOptions):
     fit_iterations: int = 60
 
 
-class SparseMap(EnsembleSolver):
+class SAAS(EnsembleSolver):
     """A model with the SAAS prior for each of several values of tau, averaged."""
 
-    options_type: ClassVar[type[SparseMapOptions]] = SparseMapOptions
-    options: SparseMapOptions
+    options_type: ClassVar[type[SAASOptions]] = SAASOptions
+    options: SAASOptions
 
-    def __init__(self, options: SparseMapOptions) -> None:
+    def __init__(self, options: SAASOptions) -> None:
         super().__init__(options, KERNELS[options.kernel])
 
     def fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
@@ -220,3 +222,92 @@ class SparseMap(EnsembleSolver):
             if self.options.weights == "leave-one-out":
                 logs[-1] += leave_one_out(Posterior.of(self.kernel, theta, X, values))
         return Members(np.array(thetas), np.zeros(len(thetas)), np.exp(np.array(logs) - logsumexp(logs)))
+
+
+LEAST_NOISE = 1e-6
+LARGEST = 100.0  # of a logarithm, beyond which nothing can be computed
+
+
+class SAASPosterior:
+    """Log density of the parameters given data, for a sampler, and its gradient at z (d + 4,)."""
+
+    def __init__(self, X: Array, values: Array) -> None:
+        self.d = X.shape[1]
+        self.likelihood = Likelihood(Joint("matern52"), X, values)
+
+    def __call__(self, z: Array) -> tuple[float, Array]:
+        d = self.d
+        gradient = np.zeros_like(z)
+        if not np.abs(z).max() < LARGEST:
+            return -np.inf, gradient
+        value, slope = self.likelihood(self.parameters(z), mean=z[-1])
+        if value >= FAILED:
+            return -np.inf, gradient
+        outputscale, noise = np.exp(z[d + 1 : d + 3])
+        gradient[:d] = 0.5 * slope[:d]  # log lengthscale = -(log c + log tau) / 2, and `slope` is that of -L
+        gradient[d] = gradient[:d].sum()
+        gradient[d + 1] = 2.0 - 0.15 * outputscale - slope[d]
+        gradient[d + 2] = 0.9 - 10.0 * noise - slope[d + 1] * noise / (noise + LEAST_NOISE)
+        gradient[d + 3] = self.likelihood.weights.sum() - z[-1]
+        squares = np.exp(2.0 * z[: d + 1])
+        squares[d] /= TAU_SCALE**2
+        gradient[: d + 1] += 1.0 - 2.0 * squares / (1.0 + squares)
+        log_prior = float((z[: d + 1] - np.log1p(squares)).sum() + 2.0 * z[d + 1] + 0.9 * z[d + 2])
+        log_prior += float(-0.15 * outputscale - 10.0 * noise - 0.5 * z[-1] ** 2)
+        return log_prior - value, gradient
+
+    def parameters(self, z: Array) -> Array:
+        """The model's theta: log lengthscales, log outputscale, log noise."""
+        d = self.d
+        noise = np.log(np.exp(z[..., d + 2]) + LEAST_NOISE)
+        lengthscales = -0.5 * (z[..., :d] + z[..., d : d + 1])
+        return np.concatenate([lengthscales, z[..., d + 1 : d + 2], noise[..., None]], axis=-1)
+
+
+@dataclass(frozen=True)
+class SAASBOOptions(EnsembleOptions):
+    """warmup          steps of the sampler that are thrown away
+    mcmc_samples    steps that follow, of which every `thinning`-th becomes a member
+    tree_depth      of NUTS: a step costs up to 2 ** tree_depth gradients
+
+    The defaults are those of BoTorch's tutorial; parameters are sampled anew whenever a value has come.
+    """
+
+    average: str = option("improvement", among=AVERAGES)
+    refit_growth: float = option(1.0, least=1.0)
+    fit_points: int = 1000
+    warmup: int = 256
+    mcmc_samples: int = 128
+    thinning: int = 16
+    tree_depth: int = 6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.thinning > self.mcmc_samples:
+            raise InputError(
+                f"thinning={self.thinning} cannot be used: "
+                f"it must be at most mcmc_samples={self.mcmc_samples}, or no draw would be left"
+            )
+
+
+class SAASBO(EnsembleSolver):
+    """An ensemble of draws from the posterior of the parameters."""
+
+    options_type: ClassVar[type[SAASBOOptions]] = SAASBOOptions
+    options: SAASBOOptions
+
+    def __init__(self, options: SAASBOOptions) -> None:
+        super().__init__(options, Joint("matern52"))
+
+    def fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
+        o, density = self.options, SAASPosterior(X, values)
+        draws = nuts.sample(
+            density,
+            rng.uniform(-2.0, 2.0, X.shape[1] + 4),
+            rng,
+            warmup=o.warmup,
+            steps=o.mcmc_samples,
+            thinning=o.thinning,
+            tree_depth=o.tree_depth,
+        )
+        return Members(density.parameters(draws), draws[:, -1], np.full(len(draws), 1.0 / len(draws)))

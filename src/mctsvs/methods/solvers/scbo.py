@@ -18,8 +18,8 @@ from mctsvs.gp.model import Model, ModelSettings, Refit, nearest
 from mctsvs.gp.multi_output import finite
 from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.trust_region import SHORTEST, TrustRegion
-from mctsvs.methods.solvers.subspace import Subspace
-from mctsvs.methods.solvers.turbo import LOCAL_POINTS, MOVED
+from mctsvs.methods.solvers import Subspace
+from mctsvs.methods.solvers.turbo import LOCAL_POINTS, perturbed
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -70,17 +70,17 @@ class SCBO(Saved):
         self.first, self.seen, self.best, self.fitted = first, first, -1, 0
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
-        told, d = len(subspace.history), subspace.dimension
+        n_told, d = len(subspace.history), subspace.dimension
         if self.coordinates is None or not np.array_equal(self.coordinates, subspace.coordinates):
             self.coordinates = subspace.coordinates
             self._begin(0)
         self._learn(subspace)
         if self.region.length < SHORTEST:
-            self._begin(told)
+            self._begin(n_told)
             self.design = list(quasi_random(self.options.start_points, d, rng))
         points = [self.design.pop() for _ in range(min(n, len(self.design)))]
         if len(points) < n:
-            ready = told - self.first >= 2
+            ready = n_told - self.first >= 2
             rest = self.draw(n - len(points), subspace, rng) if ready else quasi_random(n - len(points), d, rng)
             points += list(rest)
         return np.array(points)
@@ -113,10 +113,8 @@ class SCBO(Saved):
         if len(rows) > most:
             rows = rows[nearest(subspace.X[rows], centre, most)]
         low, high = self.region.box(centre, free=subspace.categorical)
-        size, d = self.options.candidates, subspace.dimension
-        moved = rng.random((size, d)) < min(1.0, MOVED / d)
-        moved[np.arange(size), rng.integers(0, d, size)] = True
-        points = np.where(moved, low + (high - low) * quasi_random(size, d, rng), centre)
+        size = self.options.candidates
+        points = perturbed(centre, low, high, size, rng)
         y, C = subspace.history.objective[rows], subspace.history.constraints
         columns = [copula(y), *(bilog(finite(C[rows])).T if len(C) else ())]
         draws = [self._sampled(k, subspace.X[rows], column, points, n, due, rng) for k, column in enumerate(columns)]

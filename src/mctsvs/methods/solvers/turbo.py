@@ -16,13 +16,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.gp.constrained_acquisition import confined
+from mctsvs.gp.acquisition import penalised
 from mctsvs.gp.model import LARGEST_FIT, Model, ModelSettings, Refit, nearest
 from mctsvs.gp.optimize_acqf import climb, quasi_random
 from mctsvs.gp.posterior import Posterior, SamplePaths
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.trust_region import SHORTEST, TrustRegion
-from mctsvs.methods.solvers.subspace import Subspace
+from mctsvs.methods.solvers import Subspace
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
@@ -34,7 +34,7 @@ MOVED = 20.0  # coordinates a candidate moves, on average
 PUBLISHED = ModelSettings(
     prior="intervals", refit=Refit(1.0), winsorise=False, iterations=50, constant_mean=True, thorough=True
 )
-BEYOND = 100  # candidates for each coordinate, at most, in the published program
+CANDIDATES_PER_COORDINATE = 100  # candidates for each coordinate, at most, in the published program
 HALVINGS = 8  # of the way from the centre to a candidate that is not allowed
 
 Inside = Callable[[Array], npt.NDArray[np.bool_]]
@@ -79,6 +79,14 @@ class TuRBOOptions(RegionOptions):
     regions: int = 1
 
 
+def perturbed(centre: Array, low: Array, high: Array, size: int, rng: np.random.Generator) -> Array:
+    """(size, d) quasi-random points in the box, each of which moves a random few coordinates of the centre."""
+    d = len(centre)
+    moved = rng.random((size, d)) < min(1.0, MOVED / d)
+    moved[np.arange(size), rng.integers(0, d, size)] = True
+    return np.where(moved, low + (high - low) * quasi_random(size, d, rng), centre)
+
+
 @dataclass
 class Region(TrustRegion):
     """A trust region with the points that belong to it and their model."""
@@ -107,7 +115,7 @@ class Region(TrustRegion):
         failed = subspace.failures
         if len(failed) > most:
             failed = failed[nearest(failed, centre, most, scale=np.exp(-posterior.theta[: len(centre)]))]
-        return posterior.with_lies(failed, float(posterior.y.min())), centre, y
+        return posterior.with_fantasies(failed, float(posterior.y.min())), centre, y
 
     def learn(self, rows: Indices, y: Array, options: RegionOptions, d: int) -> None:
         """Take these rows of the history, grow or shrink by their values; y (n,) are all values."""
@@ -148,7 +156,7 @@ class Pool:
             return start
         still = start == self.centre
         low, high = np.where(still, start, self.low), np.where(still, start, self.high)
-        top = climb(confined(self.paths.path(draw), self.cut), start, low, high, iterations=iterations)[0]
+        top = climb(penalised(self.paths.path(draw), self.cut), start, low, high, iterations=iterations)[0]
         return top if inside is None or inside(top[None])[0] else start
 
 
@@ -159,15 +167,15 @@ class TuRBO(Saved):
     """
 
     options_type: ClassVar[type[TuRBOOptions]] = TuRBOOptions
-    saved = ("coordinates", "regions", "seen", "handed")
+    saved = ("coordinates", "regions", "seen", "region_of_proposal")
     coordinates: Indices | None
     regions: list[Region]
     seen: int  # rows of the history already given to a region
-    handed: dict[int, int]  # region of each proposal id proposed and not yet seen
+    region_of_proposal: dict[int, int]  # region of each proposal id proposed and not yet seen
 
     def __init__(self, options: TuRBOOptions) -> None:
         self.options = options
-        self.coordinates, self.regions, self.seen, self.handed = None, [], 0, {}
+        self.coordinates, self.regions, self.seen, self.region_of_proposal = None, [], 0, {}
         self.inside: Inside | None = None  # where points may lie; None: anywhere
 
     @property
@@ -184,13 +192,12 @@ class TuRBO(Saved):
                 chosen.append((i, region.design.pop()))
         if len(chosen) < n:
             chosen += self.draw(n - len(chosen), subspace, rng)
-        self.handed.update((subspace.next_proposal_id + k, i) for k, (i, _) in enumerate(chosen))
+        self.region_of_proposal.update((subspace.next_proposal_id + k, i) for k, (i, _) in enumerate(chosen))
         return np.array([point for _, point in chosen])
 
     def _begin(self, subspace: Subspace, rng: np.random.Generator) -> None:
         """New coordinates: the first region starts from all that is known, the others from points of their own."""
-        self.coordinates, self.seen, self.handed = subspace.coordinates, len(subspace.history), {}
-        self.regions = [self._region() for _ in range(self.options.regions)]
+        self._reset(subspace, [self._region() for _ in range(self.options.regions)])
         self.regions[0].rows = np.arange(self.seen)
         for i, region in enumerate(self.regions):
             if i > 0 or self.seen < 2:
@@ -200,8 +207,8 @@ class TuRBO(Saved):
 
     def begin(self, subspace: Subspace, design: Array) -> None:
         """One new region that knows nothing but what comes of these points."""
-        self.coordinates, self.seen, self.handed = subspace.coordinates, len(subspace.history), {}
-        self.regions, self.inside = [self._region()], None
+        self._reset(subspace, [self._region()])
+        self.inside = None
         self.regions[0].design = list(design)
 
     def start(self, subspace: Subspace, rows: Indices, inside: Inside | None) -> None:
@@ -213,8 +220,13 @@ class TuRBO(Saved):
         foreign = np.setdiff1d(np.arange(len(subspace.history)), rows)
         region.rows, region.foreign = np.concatenate([foreign, rows]), len(foreign)
         region.best = float(subspace.y[rows].max())
-        self.coordinates, self.seen, self.handed = subspace.coordinates, len(subspace.history), {}
-        self.regions, self.inside = [region], inside
+        self._reset(subspace, [region])
+        self.inside = inside
+
+    def _reset(self, subspace: Subspace, regions: list[Region]) -> None:
+        """These regions alone, in these coordinates, from the next point on."""
+        self.coordinates, self.regions = subspace.coordinates, regions
+        self.seen, self.region_of_proposal = len(subspace.history), {}
 
     def _region(self) -> Region:
         return Region(model=Model(self.options.model()))
@@ -222,7 +234,9 @@ class TuRBO(Saved):
     def _learn(self, subspace: Subspace, rng: np.random.Generator) -> None:
         """Give each new point to the region that proposed it, and let the regions grow, shrink or start anew."""
         proposal_ids = subspace.history.proposal_ids[self.seen :]
-        owner = np.array([self.handed.pop(int(proposal_id), 0) for proposal_id in proposal_ids], dtype=np.intp)
+        owner = np.array(
+            [self.region_of_proposal.pop(int(proposal_id), 0) for proposal_id in proposal_ids], dtype=np.intp
+        )
         for i, region in enumerate(self.regions):
             region.learn(self.seen + np.flatnonzero(owner == i), subspace.y, self.options, subspace.dimension)
             if region.length < SHORTEST:
@@ -264,12 +278,10 @@ class TuRBO(Saved):
         return chosen
 
     def candidates(self, low: Array, high: Array, centre: Array, rng: np.random.Generator) -> Array:
-        """Quasi-random points in the box, each moving a random few coordinates of the centre."""
-        d, size = len(centre), self.options.candidates
-        size = min(size, BEYOND * d) if self.options.published else size
-        moved = rng.random((size, d)) < min(1.0, MOVED / d)
-        moved[np.arange(size), rng.integers(0, d, size)] = True
-        points = np.where(moved, low + (high - low) * quasi_random(size, d, rng), centre)
+        """Candidates in the box, where points may lie."""
+        size = self.options.candidates
+        size = min(size, CANDIDATES_PER_COORDINATE * len(centre)) if self.options.published else size
+        points = perturbed(centre, low, high, size, rng)
         return points if self.inside is None else self._allowed(points, centre)
 
     def _allowed(self, points: Array, centre: Array) -> Array:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mctsvs import Optimizer, minimize
-from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement
-from mctsvs.gp.feasibility import Feasible, limits
+from mctsvs.gp.acquisition import AcquisitionFunction, FeasibilityWeighted, constraint_models, log_expected_improvement
 from mctsvs.gp.model import Model
 from mctsvs.gp.multi_output import OutputModels
 from mctsvs.utils.validation import Array
@@ -21,10 +20,10 @@ def test_gradients(hopeful: bool) -> None:
     C[::4, 1] = np.nan
     models = OutputModels()
     for _ in range(2):
-        outputs = limits(models, X, C)
+        outputs = constraint_models(models, X, C)
     assert outputs is not None
     surface = AcquisitionFunction(Model().update(X, -((X - 0.3) ** 2).sum(axis=1)), log_expected_improvement(0.5))
-    feasible = Feasible(surface if hopeful else None, outputs)
+    feasible = FeasibilityWeighted(surface if hopeful else None, outputs)
     Z = rng.random((3, 4))
     values, gradients = feasible.value_and_gradient(Z)
     assert np.allclose(values, feasible(Z))

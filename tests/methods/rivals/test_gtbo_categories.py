@@ -6,7 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from mctsvs.gp.one_hot import blocks_of, decide, other_category
+from mctsvs.gp.optimize_acqf_mixed import Lattice, blocks_of, other_category
+from mctsvs.methods.rivals.gtbo import decide_categories
 from mctsvs.utils.validation import Array
 
 OWNER = np.array([0, 1, 1, 1, 2, 3, 3])
@@ -40,7 +41,7 @@ def test_the_best_corner_is_found_and_then_the_next_best() -> None:
     known = np.empty((0, 7))
     values = []
     for _ in range(6):  # as many as there are combinations
-        x = decide(SURFACE, np.full(7, 0.5), BLOCKS, known, rng)
+        x = decide_categories(SURFACE, np.full(7, 0.5), Lattice.of_categories(OWNER), known, rng)
         assert set(x[1:4]) == set(x[5:7]) == {0.0, 1.0}
         assert x[1:4].sum() == x[5:7].sum() == 1.0
         assert np.allclose(x[[0, 4]], [1.0, 0.0])  # the others follow
@@ -54,9 +55,9 @@ def test_the_best_corner_is_found_and_then_the_next_best() -> None:
 
 
 def test_when_everything_is_known_the_best_is_repeated() -> None:
-    blocks = blocks_of(np.array([0, 0]), np.arange(2))
+    lattice = Lattice.of_categories(np.array([0, 0]))
     surface = Linear(np.array([0.0, 1.0]))
-    x = decide(surface, np.full(2, 0.5), blocks, np.eye(2), np.random.default_rng(0))
+    x = decide_categories(surface, np.full(2, 0.5), lattice, np.eye(2), np.random.default_rng(0))
     assert np.array_equal(x, [0.0, 1.0])
 
 
