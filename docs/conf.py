@@ -11,7 +11,7 @@ project = "mctsvs"
 version = release = __version__
 author = copyright = "the mctsvs authors"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "docstrings", "measured"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "docstrings", "measured", "drawn"]
 exclude_patterns = ["_ext", "pictures"]
 highlight_language = "none"  # of blocks that name no language: commands and output
 nitpicky = False

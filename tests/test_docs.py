@@ -9,8 +9,12 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[1]
+MADE = ROOT / "docs" / "results" / "paper"  # pages there are made when the site is built
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
+PAGES = [page for page in PAGES if page.parent != MADE]
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 

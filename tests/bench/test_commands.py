@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mctsvs.bench.paper.entries import ENTRIES
+from mctsvs.bench.paper.experiments import ENTRIES
 from mctsvs.cli import main
 
 

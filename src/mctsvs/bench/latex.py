@@ -10,7 +10,7 @@ from mctsvs.bench.stats import Summary
 from mctsvs.bench.styles import written
 
 if TYPE_CHECKING:
-    from mctsvs.bench.paper.entry import PaperEntry
+    from mctsvs.bench.paper.experiments import PaperEntry
 
 Cells = Mapping[str, Mapping[str, Summary]]
 """Row -> problem -> value."""
