@@ -31,10 +31,10 @@ def stale(made: Path, sources: Iterable[Path]) -> bool:
 def make(app: Any) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     import drawings
-    from mctsvs.bench import critical_difference, figures, styles
+    from mctsvs.bench import figures, styles
 
     docs = Path(app.srcdir)
-    drawers = [Path(str(module.__file__)) for module in (drawings, figures, styles, critical_difference)]
+    drawers = [Path(str(module.__file__)) for module in (drawings, figures, styles)]
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name, draw in drawings.DRAWINGS.items():
         if stale(FIGURES / f"{name}.png", [*(docs / "results" / "tables").glob("*.csv"), *drawers]):

@@ -16,7 +16,7 @@ import pytest
 
 from mctsvs.bench import comparison
 from mctsvs.bench.algorithms import ConfiguredMethod
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.run_store import Runs
 from mctsvs.cli import main
 
 SMALL = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1", "--budget", "8", "--workers", "1"]

@@ -9,7 +9,7 @@ import pytest
 from mctsvs.bench.paper import reproduce
 from mctsvs.bench.paper.experiments import ENTRIES, PaperEntry
 from mctsvs.bench.paper.page import Page
-from mctsvs.bench.results_csv import OURS, Numbers
+from mctsvs.bench.results import OURS, Numbers
 from mctsvs.utils.validation import InputError
 
 NUMBERS = Path(__file__).parents[2] / "docs" / "results" / "paper"

@@ -27,7 +27,7 @@ import numpy as np
 from mctsvs.bench import figures
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.paper.metrics import Metric
-from mctsvs.bench.results_csv import OURS, Numbers, Row
+from mctsvs.bench.results import OURS, Numbers, Row
 from mctsvs.utils.validation import Array
 
 if TYPE_CHECKING:

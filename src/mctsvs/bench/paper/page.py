@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mctsvs.bench import critical_difference, stats
+from mctsvs.bench import comparison, stats
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.paper.experiments import PaperEntry
 from mctsvs.bench.paper.metrics import Metric
 from mctsvs.bench.paper.published_values import AuthorLogs, AuthorRuns
 from mctsvs.bench.problems import data
-from mctsvs.bench.results_csv import MADE, NOTE, OURS, PROBLEM, THEIRS, Numbers, Row, short
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.results import MADE, NOTE, OURS, PROBLEM, THEIRS, Numbers, Row, short
+from mctsvs.bench.run_store import Runs
+from mctsvs.bench.styles import written
 from mctsvs.utils.validation import InputError
 
 MARGIN = 2.0  # standard errors of a difference below which two means are called level
@@ -181,7 +182,18 @@ class Page:
     def _words(self, numbers: Numbers) -> str:
         return ", with the paper's settings" if self.both and numbers is self.paper else ""
 
-    def ranking(self, numbers: Numbers) -> critical_difference.Ranking | None:
+    def latex(self) -> str:
+        """The last values as a table for papers, with the paper's settings below where there are any."""
+        cells: dict[str, dict[str, stats.Summary]] = {}
+        for numbers in self.settings.values():
+            for case in self.entry.cases():
+                name = written(case.label) + (" (paper's settings)" if self.both and numbers is self.paper else "")
+                values = {p: numbers.at(OURS, p, case.label, self.measure.axis) for p in self.entry.problems}
+                if own := {p: value for p, value in values.items() if value is not None}:
+                    cells[name] = own
+        return comparison.tabular(cells, {p: self.main.maximise(p) for p in self.entry.problems})
+
+    def ranking(self, numbers: Numbers) -> stats.Ranking | None:
         """Methods ranked by their last values over the problems; None where these are few, or not what is compared."""
         if not self.measure.judged:
             return None
@@ -191,7 +203,7 @@ class Page:
                 last = numbers.at(OURS, problem, case.label, self.measure.axis, numbers.budget)
                 if last is not None:
                     means.setdefault(problem, {})[case.label] = last.mean
-        return critical_difference.ranking(means, {problem: numbers.maximise(problem) for problem in means})
+        return stats.ranking(means, {problem: numbers.maximise(problem) for problem in means})
 
     def verdict(self, numbers: Numbers) -> Verdict | None:
         """Over the cells that the authors ran too; None where there are none."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mctsvs.bench import comparison, critical_difference, grid, latex, problems, results_csv
+from mctsvs.bench import comparison, figures, grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.paper import page, published_values
 from mctsvs.bench.paper.experiments import ENTRIES, Panel, PaperEntry
@@ -19,9 +19,8 @@ from mctsvs.bench.paper.paper_settings import (
     QUICK_SEEDS,
     set_by_paper,
 )
-from mctsvs.bench.results_csv import Numbers
-from mctsvs.bench.run_store import Job, RunStore
-from mctsvs.bench.runs import Runs, finished
+from mctsvs.bench.results import Numbers
+from mctsvs.bench.run_store import Job, Runs, RunStore, finished
 from mctsvs.utils.validation import InputError
 
 
@@ -101,7 +100,7 @@ def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
             notes.append(f"{problem} is left out: {error}")
             panels = tuple(panel for panel in panels if panel.problem != problem)
     usable = replace(entry, panels=panels)
-    for contender in {case.method: case.contender for case in entry.cases()}.values():
+    for contender in {case.method: case.algorithm for case in entry.cases()}.values():
         if absent := contender.missing():
             needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{contender.extra}]')"
             notes.append(f"{contender.name} is left out: {needs}")
@@ -150,7 +149,7 @@ def reproduce(
     runs: dict[tuple[str, ConfiguredMethod], Runs] = {}
     if entry.panels:  # others need no runs
         planned = plan(usable, choice)
-        progress = grid.work(in_order(planned), store, workers, listen)
+        progress = grid.run_jobs(in_order(planned), store, workers, listen)
         done = {key: [job for job in jobs if job in store] for key, jobs in planned.items()}
         runs = {key: finished(jobs, store) for key, jobs in done.items() if jobs}
         outcome.failures = progress.failures
@@ -165,11 +164,11 @@ def reproduce(
     theirs = published_values.read(entry.effort.seeds)  # all of them, however few are run here
     stem = entry.name + "-paper" * choice.paper
     all_file, seeds_file = folder / f"{stem}.csv", folder / f"{stem}-seeds.csv"
-    own, by_seed = Found(usable, runs, theirs).numbers(making), list[results_csv.Row](comparison.seeds(runs))
+    own, by_seed = Found(usable, runs, theirs).numbers(making), list[results.Row](comparison.seeds(runs))
     if choice.only and all_file.is_file():
-        own, by_seed = page.beside(Numbers.read(all_file), own), results_csv.beside(seeds_file, by_seed)
+        own, by_seed = page.beside(Numbers.read(all_file), own), results.beside(seeds_file, by_seed)
     outcome.files += own.write(all_file)
-    outcome.files += results_csv.write(seeds_file, by_seed) if runs else []
+    outcome.files += results.write(seeds_file, by_seed) if runs else []
     outcome.files += page_of(entry, folder, outcome, drawn=(stem,))
     return outcome
 
@@ -191,9 +190,9 @@ def page_of(entry: PaperEntry, folder: Path, outcome: ReproductionResult, drawn:
             files += _drawn(lambda own=own, stem=stem: measure.draw(entry, own, folder / stem), outcome)  # type: ignore[misc]
             if ranked := made.ranking(own):
                 path = folder / f"{stem}-ranks"
-                files += _drawn(lambda ranked=ranked, path=path: critical_difference.draw(ranked, path), outcome)  # type: ignore[misc]
+                files += _drawn(lambda ranked=ranked, path=path: figures.draw_ranking(ranked, path), outcome)  # type: ignore[misc]
     if entry.problems:
-        files += page.write(folder / f"{entry.name}.tex", latex.table(entry, made.main, made.paper))
+        files += page.write(folder / f"{entry.name}.tex", made.latex())
     return [*files, *page.write(folder / f"{entry.name}.md", made.text())]
 
 

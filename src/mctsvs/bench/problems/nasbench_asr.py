@@ -20,7 +20,6 @@ import gc
 import io
 import itertools
 import pickle
-import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,8 +27,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs.bench.problems import data
-from mctsvs.bench.problems.tables import Columns, Table, table_problem
-from mctsvs.objectives.problem import Problem, Variation
+from mctsvs.bench.problems.tables import Columns, table_family
 from mctsvs.utils.validation import Array, InputError
 
 FORMATS = {"f4": "f", "f8": "d", "i4": "i", "i8": "q", "u4": "I", "u8": "Q", "i1": "b", "u1": "B", "b1": "?"}
@@ -177,11 +175,15 @@ def _measured(header: dict[str, Any], rows: list[Sequence[Any]]) -> dict[Canonic
     return {forms[tuple(map(tuple, row[architecture]))]: float(row[rate][-1]) for row in rows}
 
 
-def nasbench_asr(match: re.Match[str], variation: Variation) -> Problem:
-    return table_problem(
+FAMILIES = [
+    table_family(
         "NASBenchASR",
+        ("NAS", "Bench", "ASR"),
+        "Speech model of 3 layers; validation phoneme error rate, minimised",
         "NAS-Bench-ASR: validation phoneme error rate on TIMIT of a cell of 3 layers, mean over seeds",
-        Table(BLOCKS, error_rates),
-        variation,
+        BLOCKS,
+        error_rates,
         direction="minimize",
+        data="nasbench_asr",
     )
+]
