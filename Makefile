@@ -14,9 +14,9 @@ DEMO := Hartmann6_300 --shuffle --shift --budget 300 --seed 2021
 
 demo: $(VENV)/stamp-demo
 	@rm -rf build/demo && mkdir -p build/demo
-	@$(BIN)/mctsvs run $(DEMO) --method mcts-vs-bo --study build/demo/paper.db
+	@$(BIN)/mctsvs bench run $(DEMO) --method mcts-vs --study build/demo/paper.db
 	@echo
-	@$(BIN)/mctsvs run $(DEMO) --study build/demo/default.db
+	@$(BIN)/mctsvs bench run $(DEMO) --study build/demo/default.db
 	@echo
 	@$(BIN)/mctsvs report build/demo/default.db build/demo/paper.db -o build/demo/report.html
 
@@ -64,7 +64,7 @@ speed: $(VENV)/stamp-test
 
 # every table and figure of the paper (days with the slow methods; ARGS=--quick: minutes)
 reproduce: $(VENV)/stamp-test
-	$(BIN)/mctsvs reproduce all -o docs/results $(ARGS)
+	$(BIN)/mctsvs bench reproduce all -o docs/results $(ARGS)
 
 $(VENV):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mctsvs needs Python 3.11 or newer")'
