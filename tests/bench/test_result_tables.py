@@ -88,7 +88,7 @@ def test_every_file_of_runs_is_shown() -> None:
 @pytest.mark.docs
 def test_every_figure_of_a_page_is_drawn() -> None:
     shown = {name for page in BY_HAND for name in re.findall(r"build/figures/([\w-]+)\.png", text_of(page))}
-    assert shown - {"isotropic"} == set(drawings.DRAWINGS) - {"mixint"}
+    assert shown - {"isotropic"} == set(drawings.DRAWINGS)
 
 
 @pytest.mark.docs
