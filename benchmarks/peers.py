@@ -53,10 +53,10 @@ import native
 import outside
 import rows
 import tables
-from mctsvs.bench import loop, problems, suites
+from mctsvs.bench import problems, suites
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.problems import coco
-from mctsvs.bench.record import RunRecord, RunSettings, follow
+from mctsvs.bench.record import RunRecord, RunSettings, follow, make_optimizer
 from mctsvs.bench.run_store import Job, RunStore
 from mctsvs.methods import registry
 from mctsvs.utils.validation import Array
@@ -91,7 +91,7 @@ def search(method: str, problem: problems.Problem, seed: int, budget: int) -> An
     name, _, part = method.partition(" without ")
     known = budget if name.endswith(KNOWN) else None
     options = {part: False} if part else {}
-    return loop.optimizer(problem, name.removesuffix(KNOWN), seed=seed, budget=known, options=options)
+    return make_optimizer(problem, name.removesuffix(KNOWN), seed=seed, budget=known, options=options)
 
 
 def make(name: str, seed: int) -> problems.Problem:
@@ -153,7 +153,7 @@ def play(job: Job, folder: Path) -> str:
     look()
     if isinstance(problem, coco.CocoProblem) and noisy:  # only now: it uses COCO's one stream of noise
         true[:] = [problem.instance.noiseless(x) for x in points]
-    RunStore(folder).save(job, record.whole(), problem.direction, problem.optimum)
+    RunStore(folder).save(job, record, problem.direction, problem.optimum)
     return str(job)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Study, StudyError, Trial
+from mctsvs.trial import NOTHING
 from mctsvs.utils.validation import Array
 
 BOX = [(0.0, 1.0)] * 12
@@ -158,9 +159,9 @@ def test_batches_give_the_same_run_whatever_the_order_of_completion(tmp_path: Pa
 def test_a_value_that_came_early_is_not_computed_again(tmp_path: Path) -> None:
     with begin(tmp_path) as study:
         first, second, third = study.ask(3)
-        study.keep(third, 0.5, "")
+        study._ledger.keep(third, 0.5, "", NOTHING)
         with pytest.raises(InputError, match="was never asked for"):
-            study.keep(99, 0.5)
+            study._ledger.keep(99, 0.5, "", NOTHING)
     calls: list[Array] = []
     with begin(tmp_path) as study:
         study.optimize(lambda x: calls.append(x) or objective(x), 3)  # type: ignore[func-returns-value]
