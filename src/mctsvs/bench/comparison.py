@@ -1,4 +1,4 @@
-"""What a comparison leaves behind: the tidy table, a summary for people, and a figure."""
+"""What a comparison leaves behind: a summary for people, a table for papers, and figures."""
 
 from __future__ import annotations
 
@@ -210,7 +210,13 @@ def head(title: str, command: str, day: str, versions: Iterable[str]) -> str:
 def summary(every: Results, reference: ConfiguredMethod | None = None) -> str:
     """Markdown: a table for each problem and the mean ranks over problems.
 
-    Marks say whether `reference` (default: the first method) is significantly better (+) or worse (-) than the other.
+    Args:
+        every: The runs.
+        reference: The method that the marks speak of: it is significantly better (+) or worse (-) than the other.
+            The first on a problem where it was not run.
+
+    Returns:
+        The text, with a legend before the tables.
     """
     parts = []
     placed: dict[str, list[float]] = {}

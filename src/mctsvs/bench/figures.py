@@ -128,7 +128,18 @@ def columns(plots: int, most: int = 4) -> int:
 
 
 def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
-    """Write stem.png, stem.svg and stem.pdf."""
+    """Draw curves side by side, with one legend for all plots.
+
+    Args:
+        plots: What is drawn, in rows of four at most.
+        stem: Where to write, without an ending.
+
+    Returns:
+        The files: stem.png, stem.svg and stem.pdf.
+
+    Raises:
+        InputError: matplotlib is not installed, or a file cannot be written.
+    """
     mpl = matplotlib()
     with mpl.rc_context(LOOK):
         wide = columns(len(plots))

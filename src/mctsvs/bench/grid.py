@@ -28,7 +28,7 @@ from mctsvs.loop.process_pool import ProcessPool
 from mctsvs.utils.validation import EvaluationFailed, InputError
 
 LOG = "workers.log"  # what the runs print
-COUNTS = ".progress"  # evaluations of each run so far: an array that all processes share
+COUNTS = "progress.partial"  # evaluations of each run so far: an array that all processes share
 REPORT_EVERY = 0.5  # seconds between two looks at the runs
 
 
@@ -175,7 +175,7 @@ def _run_all(progress: Progress, store: RunStore, listen: Listener) -> None:
                 listen(progress, _note(progress, store, job, future), job)
     finally:
         if pool is not None:
-            pool.dismiss()
+            pool.close()
         del counts  # Windows deletes no file that is in use
         (store.folder / COUNTS).unlink()
 

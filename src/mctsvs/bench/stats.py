@@ -76,9 +76,16 @@ def least_p(pairs: int) -> float:
 
 
 def mark(reference: npt.ArrayLike, other: npt.ArrayLike, *, maximise: bool = True, level: float = CONFIDENCE) -> str:
-    """+ where the reference is significantly better than the other, - where worse, ≈ where neither.
+    """Whether the reference is significantly better than another method, as in the paper's table.
 
-    As in the paper's table; which one is better is decided by the larger sum of ranks.
+    Args:
+        reference: Its values.
+        other: The other's values, in the same order of seeds.
+        maximise: Whether larger values are better.
+        level: The p-value from which on a difference is not significant.
+
+    Returns:
+        + where it is better, - where it is worse, by the larger sum of ranks; ≈ where neither.
     """
     from scipy.stats import rankdata
 

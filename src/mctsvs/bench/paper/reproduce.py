@@ -100,11 +100,11 @@ def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
             notes.append(f"{problem} is left out: {error}")
             panels = tuple(panel for panel in panels if panel.problem != problem)
     usable = replace(entry, panels=panels)
-    for contender in {case.method: case.algorithm for case in entry.cases()}.values():
-        if absent := contender.missing():
-            needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{contender.extra}]')"
-            notes.append(f"{contender.name} is left out: {needs}")
-            usable = without(usable, contender.name)
+    for algorithm in {case.method: case.algorithm for case in entry.cases()}.values():
+        if absent := algorithm.missing():
+            needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{algorithm.extra}]')"
+            notes.append(f"{algorithm.name} is left out: {needs}")
+            usable = without(usable, algorithm.name)
     return usable, notes
 
 

@@ -1,9 +1,4 @@
-"""Reads pickles of plain data that others publish, without running anything they name.
-
-Lists, dicts, tuples, strings and numbers are read, numpy's scalars among them; a pickle that asks for any other
-class or function is refused.
-
-NAS-Bench-ASR: speech recognition on TIMIT by a cell of three layers, D = 30; the phoneme error rate is minimised.
+"""NAS-Bench-ASR: speech recognition on TIMIT by a cell of three layers, D = 30; the phoneme error rate is minimised.
 
 An architecture is 9 choices: for each layer one of six operations and, for every earlier vertex, whether it is
 also added to the layer's output. Vertices are 0 (the input), 1, 2, 3 (the layers) and 4 (the output). A layer with
@@ -11,6 +6,8 @@ the operation `zero` is cut away with all that it leaves dangling, and cells tha
 layers are one architecture: the 13,824 choices are 8,242 of them.
 
 The published files (release v1.1.0) hold two pickles each, a header and a list of rows in the order of its columns.
+They are read without running anything they name: lists, dicts, tuples, strings and numbers, numpy's scalars among
+them. A pickle that asks for any other class or function is refused.
 """
 
 from __future__ import annotations
