@@ -196,7 +196,7 @@ def store(folder: Path, trials: int) -> bool:
     for method in ("mcts-vs-rs", "mcts-vs-bo"):
         seconds, their_seconds, their_trials = 0.0, 0.0, 0
         with Study(folder / f"store-{method}.db", [(0.0, 1.0)] * D, method=method, seed=0) as study:
-            inner = study._ledger._store
+            inner = study._session._store
             spent = [0.0, 0.0]  # seconds by the clock, and of this process
 
             def timed(*arguments: Any, inner: Any = inner, spent: list[float] = spent, **options: Any) -> None:
@@ -205,7 +205,7 @@ def store(folder: Path, trials: int) -> bool:
                 spent[0] += time.perf_counter() - before[0]
                 spent[1] += time.process_time() - before[1]
 
-            study._ledger._store = timed  # type: ignore[method-assign]
+            study._session._store = timed  # type: ignore[method-assign]
             for i in range(trials):
                 (trial,) = study.ask()
                 study.tell(trial, float(trial.x[:5].sum()))

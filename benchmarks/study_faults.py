@@ -26,7 +26,7 @@ from mctsvs import InputError, Study, StudyError, Trial
 from mctsvs.methods.registry import METHODS, missing
 from mctsvs.objectives.space_file import parse_space
 from mctsvs.objectives.user_program import UserProgram
-from mctsvs.study import codec, schema
+from mctsvs.study import codec, journal
 from mctsvs.study.journal import Journal
 from mctsvs.utils.validation import Array
 
@@ -145,7 +145,7 @@ def spawned(folder: Path, rounds: int) -> Found:
 
 
 def hostile_files(folder: Path, rounds: int) -> Found:
-    """Files made by somebody with bad intentions, whose checksums fit: data, or one sentence, within five seconds."""
+    """Files that say what cannot be, with checksums that fit: data, or one sentence, within five seconds."""
     rng = np.random.default_rng(0)
     with Study(folder / "whole.db", BOX, seed=0, method="mcts-vs-rs") as study:
         study.optimize(lambda x: float(x[0]), 30)
@@ -164,7 +164,7 @@ def hostile_files(folder: Path, rounds: int) -> Found:
     return bad, 25 * rounds
 
 
-def _make_hostile(path: Path, meta: dict[str, Any], events: list[schema.Event], rng: np.random.Generator) -> None:
+def _make_hostile(path: Path, meta: dict[str, Any], events: list[journal.Event], rng: np.random.Generator) -> None:
     changed = list(events)
     kind = int(rng.integers(4))
     at = int(rng.integers(len(events)))
@@ -175,8 +175,7 @@ def _make_hostile(path: Path, meta: dict[str, Any], events: list[schema.Event], 
             "value": float(rng.choice([1e300, np.inf, -1.0])),
             "text": "\x1b]0;owned\x07\n" * 3,
             "variables": b"i" + struct.pack("<i", int(rng.choice([-1, 3, 10**6]))),
-            "point": rng.bytes(int(rng.choice([0, 8, 40, 4000]))),
-            "ticket": int(rng.choice([-5, 0, 10**9])),
+            "proposal_id": int(rng.choice([-5, 0, 10**9])),
         }
         field = list(odd)[int(rng.integers(len(odd)))]
         changed[at] = changed[at]._replace(**{field: odd[field]})
@@ -188,7 +187,7 @@ def _make_hostile(path: Path, meta: dict[str, Any], events: list[schema.Event], 
         statements = (
             "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM meta; END",
             "CREATE VIEW v AS SELECT 1",
-            "ALTER TABLE memory RENAME TO old",
+            "ALTER TABLE method_state RENAME TO old",
         )
         connection.execute(statements[int(rng.integers(3))])
         if rng.random() < 0.5:
@@ -199,7 +198,7 @@ def _make_hostile(path: Path, meta: dict[str, Any], events: list[schema.Event], 
         text = [deep + b"]" * len(deep), codec.pack(["\x1b[2J"])[8:], b"{}", b"3"][int(rng.integers(4))]
         data = struct.pack("<q", len(text)) + text
         name = ["identity", "command"][int(rng.integers(2))]
-        row = (name, data, schema.checksum(name.encode(), data))
+        row = (name, data, journal.checksum(name.encode(), data))
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
     connection.commit()
     connection.close()
@@ -214,7 +213,7 @@ def _read_in_time(path: Path, *, readonly: bool) -> str:
         try:
             with Study(path, readonly=readonly) as study:
                 status = sum(not 0.0 <= x <= 1.0 for t in study.trials for x in t.unit) and 4
-                _ = study.notes
+                _ = study.user_attrs
                 if not readonly:
                     study.ask()
         except InputError as error:

@@ -1,38 +1,61 @@
-"""Every example runs, in its short form, in a process of its own: a reader who copies it gets what it says."""
+"""Every example runs in a process of its own, and prints what its page shows."""
 
 from __future__ import annotations
 
+import doctest
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-ENVIRONMENT = {**os.environ, "QUICK": "1", "PYTHONWARNINGS": "default"}
-ENVIRONMENT.pop("MPLBACKEND", None)  # a notebook chooses its own
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+PAGE = (ROOT / "docs" / "examples.md").read_text()
+NEEDS = {
+    "sklearn_pipeline.py": ("sklearn",),
+    "mujoco_policy.py": ("gymnasium", "mujoco"),
+    "optuna_sampler.py": ("optuna",),
+    "dask_cluster.py": ("distributed",),
+}
+SHOWN = re.findall(r"literalinclude\} \.\./examples/(\S+)\n(?:(?!\n#).)*?```output\n(.*?)```", PAGE, re.DOTALL)
+"""Each example with what it prints: the first file of its section, and the output in that."""
 
 
-def run(folder: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+def run(folder: Path, *command: str, **environment: str) -> str:
+    plain = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "QUICK")}
+    known = {**plain, "PYTHONWARNINGS": "default", **environment}
+    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
+def compare(shown: str, printed: str) -> None:
+    """As in a doctest, `...` stands for anything."""
+    checker = doctest.OutputChecker()
+    if not checker.check_output(shown, printed, doctest.ELLIPSIS):
+        pytest.fail(checker.output_difference(doctest.Example("", shown), printed, doctest.ELLIPSIS))
+
+
+def test_every_example_is_shown() -> None:
+    scripts = {path.name for path in EXAMPLES.glob("*.py")}
+    assert {file for file, _ in SHOWN} == {*scripts, "program/run.sh"}
+    assert set(NEEDS) <= scripts
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("file", "shown"),
     [
-        ("simulation", "yield 0."),
-        pytest.param("sklearn_pipeline", "40 hyper-parameters, error ", marks=pytest.mark.needs("sklearn")),
-        pytest.param("mujoco_policy", "Result(fun=", marks=pytest.mark.needs("gymnasium", "mujoco")),
-        pytest.param("optuna_sampler", "after 12 trials", marks=pytest.mark.needs("optuna")),
-        pytest.param("dask_cluster", "after 12 evaluations, kept in run.db", marks=pytest.mark.needs("distributed")),
+        pytest.param(file, shown, marks=[pytest.mark.needs(*NEEDS.get(file, ()))], id=file)
+        for file, shown in SHOWN
+        if file.endswith(".py")
     ],
 )
-def test_script(name: str, says: str, tmp_path: Path) -> None:
-    assert says in run(tmp_path, sys.executable, str(EXAMPLES / f"{name}.py"))
+def test_script(file: str, shown: str, tmp_path: Path) -> None:
+    compare(shown, run(tmp_path, sys.executable, str(EXAMPLES / file)))
 
 
 @pytest.mark.slow
@@ -41,10 +64,9 @@ def test_program(tmp_path: Path) -> None:
     command = tmp_path / "mctsvs"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mctsvs "$@"\n')
     command.chmod(0o755)
-    ENVIRONMENT["PATH"] = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    printed = run(tmp_path, "sh", str(EXAMPLES / "program" / "run.sh"), "--quiet")
-    assert "102 variables, minimize" in printed
-    assert "evaluations     12" in printed
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    printed = run(tmp_path, "sh", str(EXAMPLES / "program" / "run.sh"), "--quiet", PATH=path)
+    compare(dict(SHOWN)["program/run.sh"], printed)
 
 
 @pytest.mark.slow
@@ -63,4 +85,4 @@ def test_notebook(tmp_path: Path) -> None:
         f"nbclient.NotebookClient(notebook, resources={{'metadata': {{'path': {str(EXAMPLES)!r}}}}}).execute()\n"
         "print(sum(len(cell.get('outputs', [])) for cell in notebook.cells))\n"
     )
-    assert int(run(tmp_path, sys.executable, "-c", script)) >= 5
+    assert int(run(tmp_path, sys.executable, "-c", script, QUICK="1")) >= 5

@@ -1,14 +1,21 @@
-"""Every example of the README and the docs is run, in a short form: no page can show what does not work.
+"""Every example of the README and the docs is run: no page can show what does not work.
 
 Python blocks of a page run in order and share their names. Commands, in blocks and in the text, run with few
-evaluations; those of `reproduce` are only read, and so is what a page marks with `<!-- not run: REASON -->` in front
-of the block.
+evaluations; those of `bench reproduce` are only read, and so is what a page marks with `<!-- not run: REASON -->` in
+front of the block.
+
+A block of the language `output` is what the block in front of it prints, where `...` stands for anything. That block
+runs as it stands; every other one runs with few evaluations.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import contextlib
+import doctest
 import importlib
+import io
 import itertools
 import os
 import re
@@ -16,28 +23,29 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from mctsvs.bench import commands as lab
+from mctsvs.bench import commands as bench
 from mctsvs.cli.commands import parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = ROOT / "docs" / "examples.md"  # its outputs are those of whole examples: test_examples.py
 STUDY = ("resume", "show", "export", "salvage", "report")  # commands that read studies
 SHORT = {
     "run": ["--budget", "4"],
     "resume": ["--budget", "4"],
-    "compare": ["--budget", "4", "--seeds", "2021", "--workers", "1", "-o", "out"],
+    "bench run": ["--budget", "4"],
+    "bench compare": ["--budget", "4", "--seeds", "2021", "--workers", "1", "-o", "out"],
 }
 STANDS_FOR = {"S": "2021", "DATA": "data", "DIR": "data", "~/tables": "data"}
 
 # what a page speaks of and does not show
 FILES = {
-    "README.md": {"tune.py": "def train(p):\n    return p['a'] * p['b']\n"},
-    "docs/start.md": {"tune.py": "def train(p):\n    return p['a'] * p['b']\n"},
     "docs/own-objective.md": {"path/to/file.py": "def function(p):\n    return p['rate']\n"},
     "docs/problems.md": {"space.toml": "rate = [0.0, 1.0]\nwidth = [-5.0, 5.0]\n"},
     "docs/study.md": {"earlier.csv": ",".join([*(f"x{i}" for i in range(300)), "value"]) + "\n" + "0," * 300 + "1\n"},
@@ -68,7 +76,8 @@ ELSEWHERE = {
 }
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True)
+class Block:
     """A fenced block of a page."""
 
     language: str
@@ -76,6 +85,7 @@ class Block(NamedTuple):
     line: int  # its first, counted from 1
     before: str  # the line of text in front of it
     not_run: str  # why not; empty: it is run
+    output: str | None = None  # what it prints, where the page shows that
 
     @property
     def file(self) -> str | None:
@@ -87,15 +97,28 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
+    """Those of a page, without the ones that are the output of another."""
     text = page.read_text()
-    found = []
-    for match in re.finditer(r"^( *)```(\w*)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
+    found: list[Block] = []
+    for match in re.finditer(r"^( *)```([^`\n]*)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
         above = text[: match.start()].rstrip().rsplit("\n", 1)[-1]
         marked = re.fullmatch(r"<!-- not run: (.*) -->", above)
         body = "".join(line.removeprefix(match[1]) for line in match[3].splitlines(keepends=True))
         line = text.count("\n", 0, match.start()) + 2
-        found.append(Block(match[2], body, line, above, marked[1] if marked else ""))
+        if match[2] == "output":
+            assert found, f"{name(page)}:{line}: no block in front of this output"
+            assert found[-1].output is None, f"{name(page)}:{line}: a second output of one block"
+            found[-1] = replace(found[-1], output=body)
+        else:
+            found.append(Block(match[2], body, line, above, marked[1] if marked else ""))
     return found
+
+
+def compare(page: Path, block: Block, printed: str) -> None:
+    """What a block prints with what its page shows; `...` stands for anything, as in a doctest."""
+    checker, shown = doctest.OutputChecker(), doctest.Example("", block.output or "")
+    if not checker.check_output(shown.want, printed, doctest.ELLIPSIS):
+        pytest.fail(f"{name(page)}:{block.line}\n{checker.output_difference(shown, printed, doctest.ELLIPSIS)}")
 
 
 def name(page: Path) -> str:
@@ -139,11 +162,15 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for block in blocks(page):
             if block.language != "python":
                 continue
-            code = compile("\n" * (block.line - 1) + shortened(block.text, counter), str(page), "exec")
+            text = block.text if block.output is not None else shortened(block.text, counter)
+            code = compile("\n" * (block.line - 1) + text, str(page), "exec")
             if block.not_run:
                 check_imports(block.text)
-            else:
+                continue
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
                 exec(code, names)
+            if block.output is not None:
+                compare(page, block, printed.getvalue())
     finally:
         exec(CLEAN_UP.get(name(page), ""), names)
     assert len(names) > 1 or all(block.not_run for block in blocks(page) if block.language == "python")
@@ -183,34 +210,82 @@ class Command(NamedTuple):
     def label(self) -> str:
         return f"{name(self.page)}: {' '.join(self.words)}"
 
+    @property
+    def kind(self) -> str:
+        """The command: one word, or two such as `bench run`."""
+        return " ".join(self.words[: 2 if self.words[0] == "bench" else 1])
+
+    @property
+    def arguments(self) -> list[str]:
+        return list(self.words[len(self.kind.split()) :])
+
+
+def lines(block: Block) -> list[str]:
+    """The commands of a block."""
+    return [line for line in block.text.replace("\\\n", " ").splitlines() if line.startswith("mctsvs ")]
+
+
+def words_of(line: str) -> list[str]:
+    """What the command line gets, without the name of the program."""
+    plain = re.sub(r"\[(--[^]]*)\]", r"\1", os.path.expandvars(line.rstrip("&")))  # [--budget 900]: may be given
+    plain = re.sub(r" > \S+", "", plain)
+    words = shlex.split(re.sub(r"\$\w+", "2", plain), comments=True)[1:]
+    return [STANDS_FOR.get(word, word) for word in words]
+
 
 def commands(page: Path) -> Iterator[Command]:
     """Of the blocks, and of the text between them: there, a name without arguments is only a mention."""
     found = [
         (line, block.not_run)
         for block in blocks(page)
-        if block.language != "python"
-        for line in block.text.replace("\\\n", " ").splitlines()
-        if line.startswith("mctsvs ")
+        if block.language != "python" and block.output is None
+        for line in lines(block)
     ]
     prose = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    found += [(line, "") for line in re.findall(r"`(mctsvs [^`]+)`", prose) if len(line.split()) > 2]
+    mentioned = re.findall(r"`(mctsvs [^`]+)`", prose)
+    found += [(line, "") for line in mentioned if len(line.split()) > (3 if line.startswith("mctsvs bench ") else 2)]
     for line, not_run in found:
-        plain = re.sub(r"\[(--[^]]*)\]", r"\1", os.path.expandvars(line.rstrip("&")))  # [--budget 900]: may be given
-        plain = re.sub(r" > \S+", "", plain)
-        words = shlex.split(re.sub(r"\$\w+", "2", plain), comments=True)[1:]
-        yield Command(tuple(STANDS_FOR.get(word, word) for word in words), page, not_run)
+        yield Command(tuple(words_of(line)), page, not_run)
 
 
 COMMANDS = list({command.words: command for page in PAGES for command in commands(page)}.values())
+SHOWN = [page for page in PAGES if any(lines(block) and block.output is not None for block in blocks(page))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.words[0] != "reproduce"], ids=lambda c: c.label)
+@pytest.mark.parametrize("page", SHOWN, ids=name)
+def test_output_of_commands(page: Path, tmp_path: Path) -> None:
+    """Commands whose output a page shows run as they stand, in order, in one folder."""
+    prepare(page, tmp_path)
+    for block in blocks(page):
+        if block.language == "python" or block.output is None:
+            continue
+        printed = ""
+        for line in lines(block):
+            result = mctsvs(tmp_path, *words_of(line))
+            assert result.returncode == 0, result.stderr
+            printed += result.stdout
+        compare(page, block, printed)
+
+
+def test_every_output_is_compared() -> None:
+    """With what a Python block or commands print."""
+    stray = [
+        f"{name(page)}:{block.line}"
+        for page in PAGES
+        for block in blocks(page)
+        if block.output is not None and page != EXAMPLES
+        if block.not_run or not (block.language == "python" or lines(block))
+    ]
+    assert stray == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.kind != "bench reproduce"], ids=lambda c: c.label)
 def test_command(command: Command, tmp_path: Path) -> None:
-    kind, *words = command.words
+    kind, words = command.kind, command.arguments
     if command.not_run or "..." in command.label or kind == "watch":  # which serves until Ctrl-C
-        parser().parse_args([kind, *words])
+        parsed(command)
         pytest.skip(f"read, not run: {command.not_run or 'shown in part'}")
     prepare(command.page, tmp_path)
     if kind in STUDY:
@@ -218,14 +293,20 @@ def test_command(command: Command, tmp_path: Path) -> None:
             own = words[1 : words.index("--budget")] if kind == "resume" and ":" in "".join(words[1:2]) else []
             if own and "--space" not in own and (tmp_path / "space.toml").exists():  # which the study knows by then
                 own += ["--space", "space.toml"]
-            began = mctsvs(tmp_path, "run", *(own or ["Hartmann6_300"]), "--study", study, "--budget", "3")
+            begin = ["run", *own] if own else ["bench", "run", "Hartmann6_300"]
+            began = mctsvs(tmp_path, *begin, "--study", study, "--budget", "3")
             assert began.returncode == 0, began.stderr
-    result = mctsvs(tmp_path, kind, *words, *SHORT.get(kind, []))
+    result = mctsvs(tmp_path, *command.words, *SHORT.get(kind, []))
     absent = "is not in" in result.stderr or ("not installed here" in result.stderr and "CI" not in os.environ)
     if result.returncode and absent:
         pytest.skip(result.stderr.strip())
     assert result.returncode == 0, result.stderr
     assert result.stdout
+
+
+def parsed(command: Command) -> argparse.Namespace:
+    first, *words = command.words
+    return bench.parser().parse_args(words) if first == "bench" else parser().parse_args([first, *words])
 
 
 def mctsvs(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -234,11 +315,10 @@ def mctsvs(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_reproduction_that_is_shown_can_be_asked_for() -> None:
-    shown = [command for command in COMMANDS if command.words[0] == "reproduce"]
-    assert len(shown) > 20
+    shown = [command for command in COMMANDS if command.kind == "bench reproduce"]
+    assert len(shown) > 10
     for command in shown:
-        arguments = parser().parse_args(list(command.words))
-        lab.wanted(arguments)
+        bench.wanted(parsed(command))
 
 
 SCRIPT = re.compile(r"python (benchmarks/\w+\.py)([^`\n#]*)")

@@ -252,7 +252,7 @@ def test_time_left_is_guessed_from_runs_of_the_same_kind() -> None:
 
 def compare(folder: Path, *extra: str) -> list[str]:
     what = ["Hartmann6_30", "Levy5_30", "--methods", METHODS, "--seeds", "1-3", "--budget", "45"]
-    return [sys.executable, "-m", "mctsvs", "compare", *what, "--workers", "2", "-o", str(folder), *extra]
+    return [sys.executable, "-m", "mctsvs", "bench", "compare", *what, "--workers", "2", "-o", str(folder), *extra]
 
 
 @pytest.mark.slow

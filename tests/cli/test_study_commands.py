@@ -124,9 +124,9 @@ def test_a_stopped_run_says_how_to_go_on(number: signal.Signals, tmp_path: Path)
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--method", "bo"], "its method is mcts-vs-rs, not bo"),
-        (["--seed", "6"], "its seed is 5, not 6"),
-        (["--shuffle"], "another variation"),
+        (["--method", "bo"], "method is 'mcts-vs-rs', not 'bo'"),
+        (["--seed", "6"], "seed is 5, not 6"),
+        (["--shuffle"], "another problem or variation, Hartmann6_20"),
         (["--json", "x.json"], "mctsvs export"),
         (["--budget", "0"], "budget=0 cannot be used"),
         (["--budget", "30", "--workers", "0"], "workers=0"),
@@ -153,10 +153,10 @@ def test_a_strangers_file_connects_to_no_cluster(name: str, tmp_path: Path, caps
     path = tmp_path / "run.db"
     assert main(arguments(path, "--budget", "5")) == 0
     with Study(path) as study:
-        study.note("command", {**study.notes["command"], name: "tcp://stranger:8786", "budget": 8})
+        study.set_user_attr("command", {**study.user_attrs["command"], name: "tcp://stranger:8786", "budget": 8})
     assert main(["resume", str(path)]) == 2
     said = capsys.readouterr().err
-    assert f"was run with --{name} tcp://stranger:8786, which is not done unasked" in said
+    assert f"was run with --{name} tcp://stranger:8786, which is repeated only if you ask for it" in said
     assert said.count("\n") == 1
     assert main(["resume", str(path), "--workers", "1"]) == 0
     assert len(trials(path)) == 8

@@ -137,9 +137,9 @@ def test_a_file_does_not_decide_on_machines(
     path = tmp_path / "run.db"
     assert main(["bench", "run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]) == 0
     with Study(path) as study:
-        study.note("command", {**study.notes["command"], **wish, "budget": 5})
+        study.set_user_attr("command", {**study.user_attrs["command"], **wish, "budget": 5})
     assert main(["resume", str(path)]) == 2
-    assert f"was run with {words}, which is not done unasked" in capsys.readouterr().err
+    assert f"was run with {words}, which is repeated only if you ask for it" in capsys.readouterr().err
     assert main(["resume", str(path), "--workers", "1"]) == 0
     with Study(path, readonly=True) as study:
         assert study.evaluated == 5
@@ -149,7 +149,7 @@ def test_a_file_that_names_another_problem_is_refused(tmp_path: Path, capsys: py
     path = tmp_path / "run.db"
     assert main(["bench", "run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]) == 0
     with Study(path) as study:
-        study.note("command", {**study.notes["command"], "problem": "Hartmann6_7", "budget": 5})
+        study.set_user_attr("command", {**study.user_attrs["command"], "problem": "Hartmann6_7", "budget": 5})
     for command in ("resume", "show"):
         assert main([command, str(path)]) == 2
         assert "names Hartmann6_7, which has other variables" in capsys.readouterr().err
@@ -163,7 +163,7 @@ def test_resume_gives_up_as_the_run_before_did(tmp_path: Path) -> None:
     assert main([*common, "--max-failures", "7"]) == 0
     assert main(["resume", str(path), "--budget", "4"]) == 0
     with Study(path, readonly=True) as study:
-        assert study.notes["command"]["max_failures"] == 7
+        assert study.user_attrs["command"]["max_failures"] == 7
 
 
 def test_show_leaves_out_what_only_a_file_of_code_could_tell(
@@ -171,8 +171,8 @@ def test_show_leaves_out_what_only_a_file_of_code_could_tell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(
-        "from mctsvs.methods.base import HistoryEngine\n\n"
-        "class Mine(HistoryEngine):\n"
+        "from mctsvs.methods.base import Engine\n\n"
+        "class Mine(Engine):\n"
         "    def propose(self, n, pending):\n"
         "        return [self.proposal(self.rng.random(self.dimension), self.everything) for _ in range(n)]\n"
     )

@@ -78,7 +78,7 @@ def test_dask(tmp_path: Path) -> None:
             client.wait_for_workers(2)
             with Study(tmp_path / "d.db", BOX, method="mcts-vs-rs") as study:
                 study.optimize(objective, 3, executor=executor)  # it knows how many workers there are
-                assert len({event.call for event in study._ledger.journal.events() if event.kind == "ask"}) == 2
+                assert len({event.call for event in study._session.journal.events() if event.kind == "ask"}) == 2
             with Study(tmp_path / "e.db", BOX, method="mcts-vs-rs") as study:
                 study.enqueue([[0.5] * 12] * 4)
                 study.optimize(unrepeatable, 4, executor=client.get_executor(), workers=4)

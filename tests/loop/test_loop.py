@@ -151,7 +151,7 @@ def test_batches_give_the_same_run_whatever_the_order_of_completion(tmp_path: Pa
     with begin(tmp_path, "backwards", method="mcts-vs-bo") as study:
         study.optimize(objective, 40, executor=Backwards())
         runs.append(points(study))
-        kinds = [event.kind for event in study._ledger.journal.events()]
+        kinds = [event.kind for event in study._session.journal.events()]
         assert "result" in kinds, "values that came early are stored at once"
     assert all(run == runs[0] for run in runs)
 
@@ -159,9 +159,9 @@ def test_batches_give_the_same_run_whatever_the_order_of_completion(tmp_path: Pa
 def test_a_value_that_came_early_is_not_computed_again(tmp_path: Path) -> None:
     with begin(tmp_path) as study:
         first, second, third = study.ask(3)
-        study._ledger.keep(third, 0.5, "", NOTHING)
+        study._session.keep(third, 0.5, "", NOTHING)
         with pytest.raises(InputError, match="was never asked for"):
-            study._ledger.keep(99, 0.5, "", NOTHING)
+            study._session.keep(99, 0.5, "", NOTHING)
     calls: list[Array] = []
     with begin(tmp_path) as study:
         study.optimize(lambda x: calls.append(x) or objective(x), 3)  # type: ignore[func-returns-value]
@@ -192,7 +192,7 @@ def test_free_workers_get_points_at_once(kind: str, tmp_path: Path) -> None:
         assert sorted(told) == list(range(40)), "a trial was lost or counted twice"
         assert (study.evaluated, len(study.trials), study.pending) == (40, 40, [])
     with begin(tmp_path) as study:
-        events = [event for event in study._ledger.journal.events() if event.kind == "tell"]
+        events = [event for event in study._session.journal.events() if event.kind == "tell"]
         assert [event.number for event in events] == told, "the journal keeps the order of telling"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,8 @@ from mctsvs import InputError, Optimizer, Study, maximize, minimize
 from mctsvs.methods.constraint_ranking import ConstraintRanking
 from mctsvs.study.reader import summarize
 from mctsvs.study.replay import salvage
+from mctsvs.testing import engine_of
+from mctsvs.trial import TrialDetails
 from mctsvs.utils.validation import StudyError
 
 BOX = [(0.0, 1.0)] * 6
@@ -162,7 +163,7 @@ def test_engines_get_columns_of_them() -> None:
     opt.tell(opt.ask()[0], 2.0)
     opt.tell(opt.ask()[0], 1.0, constraints={"a": 1.0, "b": -1.0}, noise=0.25)
     opt.tell(opt.ask()[0], None, constraints={"a": 3.0})
-    history = opt._engine.history  # type: ignore[attr-defined]
+    history = engine_of(opt).history
     assert np.array_equal(history.objective, [-2.0, -1.0, np.nan], equal_nan=True)
     assert np.array_equal(history.constraints, [[np.nan, np.nan], [1.0, -1.0], [3.0, np.nan]], equal_nan=True)
     assert np.array_equal(history.noise, [np.nan, 0.25, np.nan], equal_nan=True)
@@ -173,9 +174,9 @@ def test_engines_get_columns_of_them() -> None:
 def test_plain_histories_have_no_further_columns() -> None:
     opt = Optimizer(BOX, method="bo")
     opt.tell(opt.ask()[0], 2.0)
-    history = opt._engine.history  # type: ignore[attr-defined]
+    history = engine_of(opt).history
     assert (history.constraints.shape, history.noise.shape) == ((0, 0), (0,))
-    assert set(history.state()) == {"X", "y", "tickets", "failures"}
+    assert set(history.state()) == {"X", "y", "proposal_ids", "failures"}
     assert "details" not in opt.state()
 
 
@@ -195,7 +196,7 @@ def test_a_study_keeps_them(tmp_path: Path, workers: str) -> None:
         assert (picture(again), again.best.number) == (before, best)
         again.optimize(measured, 34)
         longer = picture(again)
-    salvage(tmp_path / "s.db", tmp_path / "copy.db")  # without the method's memory
+    salvage(tmp_path / "s.db", tmp_path / "copy.db")  # without the method's state
     with Study(tmp_path / "copy.db") as copy:
         assert picture(copy) == longer
 
@@ -215,28 +216,12 @@ def test_values_kept_for_later_keep_their_details(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, method="random") as study:
         _one, two = study.ask(2)
         two.attrs["host"] = "b"
-        study.keep(two, 2.0, "early", constraints={"a": -1.0}, noise=0.5)
+        study._session.keep(two, 2.0, "early", TrialDetails.of({"a": -1.0}, 0.5, two.attrs))
     with Study(tmp_path / "s.db") as study:
         study.tell(0, 1.0, constraints={"a": 1.0})
-        study.tell(1, *study.results[1])
+        study.tell(1, 2.0, study._session.contents.results[1].text)
         assert study.trials[1].constraints == {"a": -1.0}
         assert (study.trials[1].noise, study.trials[1].attrs, study.best.number) == (0.5, {"host": "b"}, 1)
-
-
-def version(path: Path) -> int:
-    connection = sqlite3.connect(path)
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    connection.close()
-    return found
-
-
-def test_only_a_file_with_details_has_the_new_format(tmp_path: Path) -> None:
-    with Study(tmp_path / "s.db", BOX, method="random") as study:
-        study.optimize(lambda x: float(x[0]), 3)
-    assert version(tmp_path / "s.db") == 2
-    with Study(tmp_path / "s.db") as study:
-        study.tell(study.ask()[0], 1.0, constraints={"a": 1.0})
-    assert version(tmp_path / "s.db") == 3
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "table", "study"])
@@ -257,9 +242,9 @@ def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
                 "constraint_c",
                 "constraint_d",
                 "constraint_e",
+                "trial_noise",
                 "attr_host",
                 "attr_steps",
-                "trial_noise",
             ]
         with Study(tmp_path / "b.db", space, method="random") as other:
             other.import_points(source)

@@ -67,7 +67,7 @@ def test_a_study_is_followed_while_it_is_written(tmp_path: Path) -> None:
         assert [t.value for t in followed.contents.trials] == [t.value for t in study.trials]
         assert [t.purpose for t in followed.contents.trials] == [t.purpose for t in study.trials]
         assert all(np.array_equal(a.unit, b.unit) for a, b in zip(followed.contents.trials, study.trials, strict=True))
-        study.tell(study.ask()[0], 1.0, constraints={"c": 1.0})  # from here on the file has another format
+        study.tell(study.ask()[0], 1.0, constraints={"c": 1.0})
         assert followed.look()
         assert followed.contents.trials[-1].constraints == {"c": 1.0}
     followed.look()

@@ -1,4 +1,4 @@
-"""The file itself: damage, versions, full disks, and what a stranger's file may do."""
+"""The file itself: damage, formats, full disks, and texts that are not to be trusted."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mctsvs import Study, StudyError
-from mctsvs.study import codec, journal, schema
+from mctsvs import InputError, Study, StudyError
+from mctsvs.study import codec, journal
 from mctsvs.study.journal import Journal
 from mctsvs.study.replay import salvage
+from mctsvs.utils.formatting import printable
 
 BOX = [(0.0, 1.0)] * 30
 
@@ -138,6 +139,9 @@ def test_every_event_is_covered_by_its_checksum(whole: Path, tmp_path: Path) -> 
             "UPDATE journal SET value = value + 1e-12 WHERE kind = 'tell' AND number = 7",
             "UPDATE journal SET text = 'fine' WHERE kind = 'tell' AND value IS NULL",
             "UPDATE journal SET iteration = 9 WHERE number = 3",
+            "UPDATE journal SET proposal_id = 9 WHERE kind = 'ask' AND number = 7",
+            "UPDATE journal SET details = '{}' WHERE kind = 'tell' AND number = 7",
+            "UPDATE journal SET times = x'7b7d' WHERE kind = 'tell' AND number = 7",
             "UPDATE journal SET point = zeroblob(240) WHERE kind = 'ask' AND number = 5",
             "UPDATE journal SET variables = x'62' WHERE kind = 'ask' AND number = 20",
             "UPDATE journal SET kind = 'result' WHERE kind = 'tell' AND number = 9",
@@ -147,9 +151,9 @@ def test_every_event_is_covered_by_its_checksum(whole: Path, tmp_path: Path) -> 
             "DELETE FROM head",
             "DELETE FROM meta",
             "UPDATE meta SET data = zeroblob(50)",
-            "UPDATE memory SET data = zeroblob(500)",
-            "UPDATE memory SET seq = seq - 1",
-            "DROP TABLE memory",
+            "UPDATE method_state SET data = zeroblob(500)",
+            "UPDATE method_state SET seq = seq - 1",
+            "DROP TABLE method_state",
             "ALTER TABLE journal RENAME COLUMN value TO worth",
         )
     ):
@@ -199,75 +203,91 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
-def test_a_newer_format_is_refused(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [0, journal.FORMAT + 1])
+def test_another_format_is_refused(version: int, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     shutil.copy(whole, path)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
+    before = path.read_bytes()
     for readonly in (True, False):
-        with pytest.raises(StudyError, match="install a newer mctsvs"):
+        with pytest.raises(StudyError, match=f"has format {version}, and this version of mctsvs reads format 1"):
             Study(path, readonly=readonly)
+    assert path.read_bytes() == before
 
 
-@pytest.mark.filterwarnings("ignore:this machine computes other points")
-def test_a_file_of_the_first_format_is_read_and_brought_up_to_date(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file written by that version, and the table that it wrote of it."""
-    old, path = Path(__file__).parent / "data" / "version1.db", tmp_path / "s.db"
-    shutil.copy(old, path)
+def identity_of(path: Path) -> dict[str, Any]:
     with Study(path, readonly=True) as study:
-        expected = picture(study)
-        study.export(tmp_path / "trials.csv")
-    assert (tmp_path / "trials.csv").read_text() == old.with_suffix(".csv").read_text()
-    assert path.read_bytes() == old.read_bytes(), "reading has changed it"
-    with monkeypatch.context() as patch:
-        patch.setattr(journal, "JOURNAL", {2: "CREATE TABLE nonsense"})
-        with pytest.raises(StudyError, match="incomplete"):
-            Study(path)
-    with Study(path, readonly=True) as study:
-        assert picture(study) == expected, "half of it was done"
-    with Study(path) as study:
-        assert picture(study) == expected
-        assert study.notes == {"machine": {"cores": 2}}
-        assert study.results == {25: (0.5, "early")}
-        tickets = [event.ticket for event in study._ledger.journal.events() if event.kind == "ask"]
-        assert tickets == [-1, *range(22)], "proposals are numbered from 0, and the user's point is none"
-        (enqueued,) = study.ask()
-        assert (enqueued.source, enqueued.params["layers"]) == ("enqueued", 3)
-    with Study(path, readonly=True) as study:
-        assert picture(study)[:26] == expected
+        return dict(study._session.contents.identity)
 
 
-def test_a_damaged_file_of_the_first_format_can_be_saved(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    shutil.copy(Path(__file__).parent / "data" / "version1.db", path)
+def replaced(whole: Path, path: Path, statement: str, row: tuple[Any, ...]) -> None:
+    shutil.copy(whole, path)
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE journal SET value = 0 WHERE kind = 'tell' AND number = 5")
+    connection.execute(statement, row)
     connection.commit()
     connection.close()
+
+
+def test_the_chain_of_checksums_covers_what_the_study_is(whole: Path, tmp_path: Path) -> None:
+    identity = identity_of(whole)
+    changes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"direction": "maximize"},
+        {"method": "random"},
+        {"options": {"k": 3}},
+    ]
+    for i, change in enumerate(changes):
+        data = codec.pack({**identity, **change})
+        row = (data, journal.checksum(b"identity", data))
+        replaced(whole, tmp_path / f"{i}.db", "UPDATE meta SET data = ?, checksum = ? WHERE name = 'identity'", row)
+        for readonly in (True, False):
+            with pytest.raises(StudyError, match="damaged"):
+                Study(tmp_path / f"{i}.db", readonly=readonly)
+
+
+def test_the_chain_of_checksums_covers_the_state_of_the_method(whole: Path, tmp_path: Path) -> None:
+    with Study(tmp_path / "other.db", BOX, method="mcts-vs-rs", seed=1) as study:
+        study.enqueue(np.full((2, 30), 0.25))
+        study.optimize(objective, 50)
+        study.ask()
+        study.save()
+    connection = sqlite3.connect(tmp_path / "other.db")
+    row = connection.execute("SELECT * FROM method_state").fetchone()
+    connection.close()
+    replaced(whole, tmp_path / "s.db", "INSERT OR REPLACE INTO method_state VALUES (?, ?, ?, ?)", row)
     for readonly in (True, False):
-        with pytest.raises(StudyError, match="damaged"):
-            Study(path, readonly=readonly)
-    assert salvage(path, tmp_path / "saved.db") == 5
-    with Study(tmp_path / "saved.db", readonly=True) as study:
-        assert study.evaluated == 5
+        with pytest.raises(StudyError, match="the method's state is not what was written"):
+            Study(tmp_path / "s.db", readonly=readonly)
+
+
+def test_no_text_of_a_file_moves_a_terminal(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    Journal.create(path, {"identity": {**identity_of(whole), "method": "\x1b]0;owned\x07\nrandom"}})
+    with pytest.raises(StudyError) as caught:
+        Study(path, method="random")
+    assert str(caught.value).isprintable()
+    assert "\\x1b]0;owned\\x07\\nrandom" in str(caught.value)
+    with pytest.raises(InputError):
+        Study(path)
+    assert printable("plain text, naïve and 日本語") == "plain text, naïve and 日本語"
+    assert printable("a\x1b[2J\r\nb\u202e\x9b\udcff") == "a\\x1b[2J\\r\\nb\\u202e\\x9b\\udcff"
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX, method="mcts-vs-rs", seed=0) as study:
         study.optimize(objective, 10)
-        pages = study._ledger.journal.connection.execute("PRAGMA page_count").fetchone()[0]
-        study._ledger.journal.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        pages = study._session.journal.connection.execute("PRAGMA page_count").fetchone()[0]
+        study._session.journal.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
         with pytest.raises(StudyError, match="the disk is full"):
             study.optimize(objective, 1000)
         done = study.evaluated
         assert 10 <= done < 1000
         with Study(path, readonly=True) as reader:
             assert reader.evaluated == done
-        study._ledger.journal.connection.execute("PRAGMA max_page_count = 1000000")  # room was made
+        study._session.journal.connection.execute("PRAGMA max_page_count = 1000000")  # room was made
         study.optimize(objective, 150)
         assert study.evaluated == 150
         after = picture(study)
@@ -279,12 +299,12 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_file_that_became_read_only_is_one_sentence(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, method="mcts-vs-rs") as study:
         study.optimize(objective, 10)
-        study._ledger.journal.connection.execute(
+        study._session.journal.connection.execute(
             "PRAGMA query_only = ON"
         )  # SQLite then says what it says of such a file
         with pytest.raises(StudyError, match="is read-only"):
             study.optimize(objective, 20)
-        study._ledger.journal.connection.execute("PRAGMA query_only = OFF")
+        study._session.journal.connection.execute("PRAGMA query_only = OFF")
         study.optimize(objective, 20)
         assert study.evaluated == 20
 

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
 from mctsvs.methods.registry import METHODS
-from mctsvs.study import codec, journal, schema
+from mctsvs.study import codec, journal
 from mctsvs.study import session as module
+from mctsvs.trial import NOTHING
 from mctsvs.utils.validation import Array
 
 BOX = [(-3.0, 5.0)] * 12
@@ -47,14 +48,14 @@ def picture(trials: list[Trial]) -> list[tuple[Any, ...]]:
 
 def drop(study: Study) -> None:
     """What a killed process leaves: nothing is saved or tidied."""
-    ledger = study._ledger
-    ledger.journal.connection.close()
-    assert ledger.lock is not None
-    ledger.lock.release()
-    ledger._ended = "killed"
+    session = study._session
+    session.journal.connection.close()
+    assert session.lock is not None
+    session.lock.release()
+    session._ended = "killed"
 
 
-# the method's memory is stored after every ask; never, so that all is repeated; and as by default
+# the method's state is stored after every ask; never, so that all is repeated; and as by default
 CASES = [(method, 0.0) for method in METHODS if "saasbo" not in method]
 CASES += [(method, math.inf) for method in ("mcts-vs-bo", "mcts-vs-turbo", "cma-es", "baxus", "random")]
 CASES += [("mcts-vs-bo", module.LEAST_THINKING), ("mcts-vs-rs", module.LEAST_THINKING)]
@@ -118,7 +119,7 @@ def test_the_default_method_resumes_in_all_its_phases(
             value = None if i % 13 == 6 else float((x[3] - 0.2) ** 2 + (x[17] - 0.6) ** 2)
             opt.tell(int(number), value)
             study.tell(int(number), value)
-        phases.add(opt._engine.state()["phase"]["name"])
+        phases.add(opt.state()["engine"]["phase"]["name"])
         assert picture(study.trials) == picture(opt.trials)
     assert {"Design", "ActiveCountTest", "Screening", "OptimiseSubspace"} <= phases
     drop(study)
@@ -185,14 +186,14 @@ def test_mixed_variables_keep_names_and_kinds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("space", "options", "words"),
     [
-        (BOX, {"direction": "maximize"}, "its direction is minimize, not maximize"),
-        (BOX, {"method": "bo"}, "its method is mcts-vs-rs, not bo"),
-        (BOX, {"seed": 4}, "its seed is 3, not 4"),
-        (BOX, {"k": 5}, "its option k is 7, not 5"),
-        (BOX, {"samples": 5}, "its option samples has the default, not 5"),
-        (BOX[:-1], {}, "it has 12 variables, not 11"),
-        ([*BOX[:-1], (0.0, 1.0)], {}, "its variable x11 is Float(low=-3.0, high=5.0"),
-        ({f"x{i}": (-3.0, 5.0) for i in range(12)}, {}, "its variables have no names"),
+        (BOX, {"direction": "maximize"}, "direction is 'minimize', not 'maximize'"),
+        (BOX, {"method": "bo"}, "method is 'mcts-vs-rs', not 'bo'"),
+        (BOX, {"seed": 4}, "seed is 3, not 4"),
+        (BOX, {"k": 5}, "option k is 7, not 5"),
+        (BOX, {"samples": 5}, "option samples has its default value, not 5"),
+        (BOX[:-1], {}, "the number of variables is 12, not 11"),
+        ([*BOX[:-1], (0.0, 1.0)], {}, "the variable x11 is Float(low=-3.0, high=5.0"),
+        ({f"x{i}": (-3.0, 5.0) for i in range(12)}, {}, "the variables have no names"),
     ],
 )
 def test_another_study_is_refused_with_the_difference(
@@ -203,7 +204,7 @@ def test_another_study_is_refused_with_the_difference(
         study.ask()
     with pytest.raises(StudyError) as caught:
         Study(path, space, **options)
-    assert words in str(caught.value)
+    assert f"was created with different settings: {words}" in str(caught.value)
     assert "\n" not in str(caught.value)
     with Study(path, BOX, seed=None, k=7) as study:  # what is not given is as stored, and so is a drawn seed
         assert (study.method, study.seed, len(study.pending)) == ("mcts-vs-rs", 3, 1)
@@ -214,7 +215,7 @@ def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
     with Study(path, BOX, seed=0) as study:
         (trial,) = study.ask()
         study.tell(trial, 1.5)
-        with pytest.raises(StudyError, match=rf"this process, {os.getpid()}, already"):
+        with pytest.raises(StudyError, match=rf"already open in this process, {os.getpid()}"):
             Study(path)
         code = (
             "import sys; from mctsvs import Study, StudyError\n"
@@ -419,7 +420,7 @@ def test_an_error_between_the_method_and_the_journal_does_no_harm(
         for i in range(30):
             if i % 5 == 0:  # Ctrl-C when the method has decided and nothing is stored
                 with monkeypatch.context() as patch:
-                    patch.setattr(study._ledger.journal, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+                    patch.setattr(study._session.journal, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
                     with pytest.raises(KeyboardInterrupt):
                         study.ask(2)
             (trial,), (other,) = study.ask(), expected.ask()
@@ -436,8 +437,8 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
     with Study(tmp_path / "s.db", BOX, method="random") as study:
         first, second, third = study.ask(3)
         changes: list[Any] = [
-            lambda: study.keep(first, 1.0),
-            lambda: study.strike(second),
+            lambda: study._session.keep(first, 1.0, "", NOTHING),
+            lambda: study._session.strike(second, ""),
             lambda: study.tell(third, 2.0),
             lambda: study.plan(50),
             study.ask,
@@ -445,7 +446,7 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
         for change in changes:
             assert study.optimizer is not None
             with monkeypatch.context() as patch:
-                part: Any = study._ledger.journal if at == "append" else study._ledger.contents
+                part: Any = study._session.journal if at == "append" else study._session.contents
                 inner = getattr(part, at)
 
                 def interrupted(*arguments: Any, inner: Any = inner) -> None:
@@ -456,19 +457,19 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
                 with pytest.raises(KeyboardInterrupt):
                     change()
         assert study.trials[2].value == 2.0
-        assert dict(study.results) == {0: (1.0, "")}
-        assert dict(study.strikes) == {1: 1}
+        assert {n: e.value for n, e in study._session.contents.results.items()} == {0: 1.0}
+        assert dict(study._session.contents.strikes) == {1: 1}
         assert (len(study.trials), study.optimizer.budget) == (4, 50)
         study.ask()
     with Study(tmp_path / "s.db") as study:
         assert len(study.trials) == 5
 
 
-def test_a_memory_of_another_version_is_thought_again(tmp_path: Path) -> None:
+def test_a_state_of_another_version_is_computed_again(tmp_path: Path) -> None:
     opt = Optimizer(BOX, seed=4)
     with Study(tmp_path / "s.db", BOX, seed=4) as study:
         study.optimize(objective, 20)
-        study._ledger.journal.append([], codec.pack({"format": "of the future"}))
+        study._session.journal.append([], codec.pack({"format": "of the future"}))
     with Study(tmp_path / "s.db") as study:
         study.optimize(objective, 25)
         for budget in [20] * 20 + [25] * 5:
@@ -486,7 +487,7 @@ def test_messages_of_any_kind(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", readonly=True) as study:
         assert [t.message for t in study.trials] == said == ["two\nlines", "no ? character", "wrong", "\x00"]
     with pytest.raises(StudyError, match="is closed"):
-        _ = study.notes
+        _ = study.user_attrs
 
 
 def test_a_strangers_file_is_data(tmp_path: Path) -> None:
@@ -510,17 +511,17 @@ def test_a_strangers_file_is_data(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_notes(tmp_path: Path) -> None:
+def test_user_attrs(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX) as study:
-        study.note("machine", {"cores": 2, "weights": np.arange(3)})
+        study.set_user_attr("machine", {"cores": 2, "weights": np.arange(3)})
         with pytest.raises(InputError, match="cannot be stored"):
-            study.note("code", print)
+            study.set_user_attr("code", print)
         with pytest.raises(InputError, match="identity"):
-            study.note("identity", {})
+            study.set_user_attr("identity", {})
     with Study(path) as study:
-        assert study.notes["machine"]["cores"] == 2
-        assert study.notes["machine"]["weights"].tolist() == [0, 1, 2]
+        assert study.user_attrs["machine"]["cores"] == 2
+        assert study.user_attrs["machine"]["weights"].tolist() == [0, 1, 2]
 
 
 def test_a_study_may_be_used_from_another_thread(tmp_path: Path) -> None:
@@ -557,7 +558,7 @@ def test_another_machines_arithmetic_is_noticed_and_the_journal_is_right(tmp_pat
     study = Study(path, BOX, method="mcts-vs-rs", seed=0)
     module.LEAST_THINKING, before = math.inf, module.LEAST_THINKING
     try:
-        study._ledger._price = 1.0  # no memory is stored
+        study._session._price = 1.0  # no state is stored
         for _ in range(5):
             study.tell(study.ask()[0], 1.0)
     finally:
@@ -587,7 +588,7 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     connection.close()
     assert values == [(t.number, t.value) for t in study.trials]
     assert np.array_equal(np.frombuffer(point, "<f8"), study.trials[3].unit)
-    assert version == schema.PLAIN
+    assert version == journal.FORMAT == 1
 
 
 DEAR = ("saasbo", "mcts-vs-saasbo", "optuna-gp", "vae-bo", "alebo")  # each takes long to think of a point
@@ -611,5 +612,5 @@ def test_a_study_takes_the_points_that_minimize_takes(method: str, tmp_path: Pat
         assert study.optimizer.budget == budget, "nothing was to be done"
         study.optimize(objective, budget + 2)
         assert (study.evaluated, study.optimizer.budget) == (budget + 2, budget + 2)
-        plans = [event.number for event in study._ledger.journal.events() if event.kind == "plan"]
+        plans = [event.number for event in study._session.journal.events() if event.kind == "plan"]
         assert plans == [budget, budget + 2]

@@ -38,8 +38,8 @@ from mctsvs.cli import run as execution
 from mctsvs.cli.arguments import Parser, whole
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.utils import plugins
+from mctsvs.utils.formatting import clock
 from mctsvs.utils.validation import InputError, check_count
-from mctsvs.visualization.progress import clock
 
 DEFAULT_METHODS = "auto,mcts-vs,bo-dsp,random"
 MOST_SEEDS = 100_000  # more are a slip of the finger

@@ -19,7 +19,8 @@ from mctsvs.study import Study
 from mctsvs.study.saved_command import NAME, SavedCommand, groups_of
 from mctsvs.trial import Trial
 from mctsvs.utils import plugins
-from mctsvs.utils.validation import InputError, StudyError, closest, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import InputError, StudyError, closest
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -90,9 +91,9 @@ def own_objective(arguments: argparse.Namespace, kept: SpaceFile | None = None) 
 
 def named_again(arguments: argparse.Namespace, study: Study) -> Problem:
     """The objective that the user names again; its variables are the study's, unless it says them itself."""
-    groups = groups_of(study.notes, study.space.declared, study.path)
+    groups = groups_of(study.user_attrs, study.space.declared, study.path)
     kept = None
-    if groups is not None or NAME not in study.notes:
+    if groups is not None or NAME not in study.user_attrs:
         kept = SpaceFile(study.space.declared, groups or {}, study.direction, vector=not study.space.named)
     problem = own_objective(arguments, kept)
     same = (kept is not None and getattr(problem, "file", None) is kept) or Space.of(problem.space) == study.space

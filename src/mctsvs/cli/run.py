@@ -267,19 +267,19 @@ def _begin_study(
         **options,
     ) as study:
         problem = objective.with_constraints(problem, study)
-        before = SavedCommand.of(study.notes, study.path)
+        before = SavedCommand.of(study.user_attrs, study.path)
         if before is not None and (before.problem, before.variation) != (named, dict(variation)):
             was = before.problem or "another objective"
             raise StudyError(
                 f"{str(study.path)!r} was created for {was}, or for another variation of it: give another file"
             )
-        if not study.trials and not study.optimizer.queue:
+        if not study.trials and not study.optimizer.enqueued:
             enqueue_x0(study, arguments.x0)
         arguments.own = (arguments.problem or arguments.program) if own else None
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}
-        study.note(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
+        study.set_user_attr(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
         if isinstance(problem, UserProblem) and problem.file is not None:
-            study.note(GROUPS, {name: len(members) for name, members in problem.file.groups.items()})
+            study.set_user_attr(GROUPS, {name: len(members) for name, members in problem.file.groups.items()})
         again = _resuming(study, arguments) if named else "the same command"
         return _go(study, problem, arguments, again)
 
@@ -289,7 +289,7 @@ def resume(arguments: argparse.Namespace) -> int:
     if not arguments.study.exists():
         raise StudyError(f"there is no study {str(arguments.study)!r}: begin one with mctsvs run ... --study FILE")
     with Study(arguments.study) as study:
-        note = SavedCommand.of(study.notes, study.path)
+        note = SavedCommand.of(study.user_attrs, study.path)
         named = _names(arguments, study, note)
         if note is None:  # begun by a program
             note = SavedCommand(None, {}, None, None, None, False, None, 30, _budget(arguments.budget, study))
@@ -304,7 +304,7 @@ def resume(arguments: argparse.Namespace) -> int:
             arguments.workers = note.workers
             arguments.asynchronous |= note.asynchronous
         if note.variation:
-            study.note(NAME, note._replace(budget=arguments.budget)._asdict())
+            study.set_user_attr(NAME, note._replace(budget=arguments.budget)._asdict())
         again = _resuming(study, arguments) if note.problem else "the same command"
         return _go(study, problem, arguments, again)
 

@@ -70,7 +70,7 @@ def add_commands(commands: Any) -> None:
 def show(arguments: argparse.Namespace) -> int:
     """`mctsvs show FILE`; a problem whose data or extra is not here is left out."""
     with Study(arguments.study, readonly=True) as study:
-        note = SavedCommand.of(study.notes, study.path)
+        note = SavedCommand.of(study.user_attrs, study.path)
         problem = None
         if note is not None and note.problem is not None:
             try:
@@ -117,7 +117,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def watch(arguments: argparse.Namespace) -> int:
-    from mctsvs.visualization.dashboard.server import serve
+    from mctsvs.visualization.dashboard import serve
 
     serve(arguments.studies, arguments.host, arguments.port, lambda text: print(text, flush=True))
     return 0

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -20,6 +21,7 @@ from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
 from mctsvs.loop.scheduler import Scheduler
 from mctsvs.loop.stopping import DONE, Status, StoppingCriteria, StoppingMonitor, StopReason, bind_callback
+from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
 from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.trial import Trial
@@ -302,9 +304,16 @@ def run(
     if done >= budget or monitor.look(owner.best if owner.has_best else None) is not None:
         return monitor.reason or DONE
     trials.plan(budget)
+    argument = attrgetter("argument")
+    if call_style(f, owner.space.names) == "keywords":
+        f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
-        return Run(trials, budget - done, monitor, workers, told=reporter.told)(f)
+        return Run(trials, budget - done, monitor, workers, argument, reporter.told)(f)
+
+
+def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    return f(**params)
 
 
 def _reporter(progress: bool | ProgressReporter) -> ProgressReporter:

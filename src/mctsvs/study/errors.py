@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,16 @@ from pathlib import Path
 from mctsvs.utils.validation import StudyError
 
 LITTLE = 1 << 20  # bytes: a disk with less room is full
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+    struct.error,
+)
 
 
 class DamagedError(StudyError):
@@ -24,17 +35,17 @@ class LostError(StudyError):
 
 def damaged(path: Path, what: str) -> DamagedError:
     return DamagedError(
-        f"the study {str(path)!r} is damaged ({what}): take a copy from before, "
+        f"the study {str(path)!r} is damaged ({what}): use an earlier copy, "
         f"or save what is intact with `mctsvs salvage {path} NEW.db`"
     )
 
 
 def full(path: Path) -> StudyError:
-    return StudyError(f"the disk is full: {str(path)!r} keeps all it had stored before; make room and resume")
+    return StudyError(f"the disk is full: {str(path)!r} keeps everything that was stored before; make room and resume")
 
 
 def unwritable(path: Path, error: OSError) -> StudyError:
-    """Of a file beside the study, or of the study before SQLite has it."""
+    """The error of a file beside the study, or of the study before SQLite has it."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return full(path)
     return StudyError(f"cannot write {str(path)!r}: {error.strerror or error}")
@@ -42,13 +53,25 @@ def unwritable(path: Path, error: OSError) -> StudyError:
 
 @contextmanager
 def clear_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors as sentences about the study."""
+    """Turns SQLite's errors into sentences about the study."""
     try:
         yield
     except (UnicodeDecodeError, MemoryError) as error:  # of SQLite's own words about a damaged file, or absurd sizes
         raise damaged(path, type(error).__name__) from None
     except sqlite3.Error as error:
         raise _sentence(path, error) from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """The same, and what cannot be understood is damaged."""
+    try:
+        with clear_errors(path):
+            yield
+    except StudyError:
+        raise
+    except UNREADABLE as error:
+        raise damaged(path, f"{type(error).__name__} while reading it") from None
 
 
 def _sentence(path: Path, error: sqlite3.Error) -> StudyError:
@@ -67,7 +90,7 @@ def _sentence(path: Path, error: sqlite3.Error) -> StudyError:
     if code == sqlite3.SQLITE_CANTOPEN or "unable to open" in text:
         return StudyError(f"cannot open the study {name}: {_why(path)}")
     if code == sqlite3.SQLITE_IOERR or "I/O" in text:
-        return StudyError(f"the disk failed under the study {name} ({text}): what it stored before stays")
+        return StudyError(f"the disk failed under the study {name} ({text}): what was stored before is kept")
     if code == sqlite3.SQLITE_NOTADB or "not a database" in text:
         return StudyError(f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs")
     return damaged(path, text)

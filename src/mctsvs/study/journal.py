@@ -1,12 +1,12 @@
-"""The journal: all that happened in a study, in order, in one SQLite file.
+"""The journal: everything that happened in a study, in order, in one SQLite file.
 
-    meta      name, data: what the study is (space, direction, method, options, seed) and notes, as `codec` packs them
-    journal   one row for everything that happened, never changed: see `Event`
-    head      number and checksum of the last event, so that a lost end is noticed
-    memory    what the method has in mind after event `seq`; a convenience: it follows from the events before it
+    meta          name, data: what the study is (space, direction, method, options, seed), and the user's attributes
+    journal       one row for everything that happened, never changed: see `Event`
+    head          number and checksum of the last event, so that a lost end is noticed
+    method_state  the method's state after event `seq`; a convenience: it follows from the events before it
 
-An event's checksum covers the event and the checksum of the one before, the first one's the study's description. Every
-change is one transaction; the file is in write-ahead mode, so readers never wait and a killed process loses nothing
+An event's checksum covers the event and the checksum of the one before; the first one's covers what the study is. Every
+change is one transaction. The file is in write-ahead mode, so readers never wait, and a killed process loses nothing
 that was committed. Against a loss of power, a commit waits for the disk if none has done so within the last five
 seconds, which is every commit where an evaluation takes longer; the system writes the others to the disk within half a
 minute.
@@ -14,63 +14,104 @@ minute.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from mctsvs.study import codec, files
-from mctsvs.study.errors import LostError, clear_errors, damaged
-from mctsvs.study.schema import (
-    COLUMNS,
-    INSERT,
-    JOURNAL,
-    KINDS,
-    PLAIN,
-    ROWS,
-    Event,
-    check_tables,
-    checksum,
-    create_tables,
-    memory_checksum,
-    needed,
-    origin,
-)
+from mctsvs.study.errors import LostError, clear_errors, damaged, reading
 from mctsvs.utils.validation import StudyError
 
+APPLICATION = 0x6D637673  # "mcvs", in the file's header
+FORMAT = 1  # of the file, in its header
+TABLES = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE journal (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, number INTEGER NOT NULL, "
+    "call INTEGER NOT NULL, iteration INTEGER NOT NULL, proposal_id INTEGER NOT NULL, value REAL, text TEXT NOT NULL, "
+    "details TEXT NOT NULL, times BLOB NOT NULL, variables BLOB NOT NULL, point BLOB NOT NULL, "
+    "checksum BLOB NOT NULL)",
+    "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE TABLE method_state (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL, data BLOB NOT NULL, "
+    "checksum BLOB NOT NULL)",
+)
 SYNC_SECONDS = 5.0
-LOOK_SECONDS = 0.01  # changes that follow each other faster do not each look whether the file is still there
-LARGEST = 1 << 29  # bytes of one cell that are read
+
+
+class Event(NamedTuple):
+    """Something that happened.
+
+    ask      trial `number` was asked for, in one call with those of the same `call`; text: its source; proposal id: the
+             number that the method gave its proposal, -1 for a point of the user's; value: when, in seconds since 1970
+    tell     its value came, None for a failure, with a message in text; from then on the method knows it
+    result   the same, but the method is to be told later, when those before it are there
+    enqueue  the user wants `point` tried
+    import   a trial that was evaluated elsewhere
+    plan     there are to be `number` evaluations
+    strike   trial `number` has cost a worker
+
+    details    of tell, result and import: what came beside the value, as `TrialDetails` writes it; may be empty
+    times      of tell: as `TrialTimes` packs them
+    variables  of ask: the positions of those that were moved, as `codec` packs them
+    """
+
+    kind: str
+    number: int = -1
+    call: int = -1
+    iteration: int = 0
+    proposal_id: int = -1
+    value: float | None = None
+    text: str = ""
+    details: str = ""
+    times: bytes = b""
+    variables: bytes = b""
+    point: bytes = b""
+
+    def checksum(self, seq: int, before: bytes) -> bytes:
+        """Of event number `seq`; `before` is that of the event before it."""
+        numbers = struct.pack("<5q", seq, self.number, self.call, self.iteration, self.proposal_id)
+        value = b"" if self.value is None else struct.pack("<d", self.value)
+        texts = self.kind.encode(), self.text.encode(), self.details.encode()
+        return checksum(before, numbers, value, *texts, self.times, self.variables, self.point)
+
+
+COLUMNS = f"seq, {', '.join(Event._fields)}, checksum"
+INSERT = f"INSERT INTO journal VALUES ({', '.join('?' * (len(Event._fields) + 2))})"
 
 
 class MethodState(NamedTuple):
-    """What the method had in mind after event `seq`, and the checksum of that."""
+    """The method's state after event `seq`, and the checksum of that."""
 
     seq: int
     packed: bytes
     checksum: bytes
 
 
+def checksum(*parts: bytes) -> bytes:
+    lengths = struct.pack(f"<{len(parts)}q", *map(len, parts))
+    return hashlib.blake2b(lengths + b"".join(parts), digest_size=8).digest()
+
+
 class Journal:
     """A study's file. Every error is a `StudyError`."""
 
-    def __init__(self, path: Path, *, readonly: bool = False, alone: bool = True) -> None:
-        """Open a file made by `create`; one of an older format is brought up to date, unless it is only read."""
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+        """Open a file made by `create`."""
         self.path = path
         self.last = b""  # checksum of the last event read or written
         self.length = 0  # events read or written
         self._synced = 0.0
-        files.check_helpers(path)
         with clear_errors(path):
             self.connection = _connect(path, readonly)
             try:
-                self.version = check_tables(self.connection, path, alone=alone)
+                _check_header(self.connection, path)
                 if not readonly:
-                    if self.version < PLAIN:
-                        self._bring_up_to_date()
                     self.connection.execute("PRAGMA journal_mode = WAL")
                     self.connection.execute("PRAGMA synchronous = NORMAL")
                     self._presence = files.FilePresence(path)
@@ -81,184 +122,150 @@ class Journal:
     @staticmethod
     def create(path: Path, meta: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
         """A new file; complete once it is there under its name, so that a process killed meanwhile leaves none."""
-        files.write_new(path, Journal.contents(meta, events))
+        files.write_new(path, Journal.as_bytes(meta, events))
 
     @staticmethod
-    def contents(meta: Mapping[str, Any], events: Iterable[Event]) -> bytes:
+    def as_bytes(meta: Mapping[str, Any], events: Iterable[Event]) -> bytes:
         """The bytes of a file that holds these."""
-        rows = {name: codec.pack(value) for name, value in meta.items()}
+        described = [_meta_row(name, value) for name, value in meta.items()]
         connection = sqlite3.connect(":memory:", isolation_level=None)
         try:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("BEGIN")
-            events = list(events)
-            create_tables(connection, needed(events))
-            described = [(name, data, checksum(name.encode(), data)) for name, data in rows.items()]
+            for statement in TABLES:
+                connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?, ?)", described)
-            written, seq, last = _rows(events, 0, origin(rows["identity"]))
-            connection.executemany(INSERT, written)
+            rows, seq, last = _rows(events, 0, checksum(codec.pack(meta["identity"])))
+            connection.executemany(INSERT, rows)
             connection.execute("INSERT INTO head VALUES (0, ?, ?)", (seq, last))
             connection.execute("COMMIT")
             return connection.serialize()
         finally:
             connection.close()
 
-    def _bring_up_to_date(self) -> None:
-        """Write the same events again, in the format of today: all or nothing. The memory follows from them."""
-        one = self.connection.execute
-        one("BEGIN IMMEDIATE")
-        try:
-            events = list(self.events())
-            one("DROP TABLE journal")
-            one(JOURNAL[PLAIN])
-            rows, seq, last = _rows(events, 0, origin(self._identity()))
-            self.connection.executemany(INSERT, rows)
-            one("UPDATE head SET seq = ?, checksum = ?", (seq, last))
-            one("DELETE FROM memory")
-            one(f"PRAGMA user_version = {PLAIN}")
-            one("COMMIT")
-        except BaseException:
-            self.release()
-            raise
-        self.version = PLAIN
+    # what is in it
 
     def meta(self) -> dict[str, Any]:
-        """All of the meta data."""
+        """What the study is, as "identity", and the user's attributes."""
         found = {}
-        with clear_errors(self.path):
+        with reading(self.path):
             for name, data, check in self.connection.execute("SELECT name, data, checksum FROM meta"):
-                if not (isinstance(name, str) and isinstance(data, bytes) and check == checksum(name.encode(), data)):
+                if check != checksum(name.encode(), data):
                     raise damaged(self.path, "its description is not what was written")
-                try:
-                    found[name] = codec.unpack(data)
-                except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
-                    raise damaged(self.path, f"{type(error).__name__} in its description") from None
+                found[name] = codec.unpack(data)
         return found
 
-    def _identity(self) -> bytes:
-        row = self.connection.execute("SELECT data FROM meta WHERE name = 'identity'").fetchone()
-        if row is None or not isinstance(row[0], bytes):
-            raise damaged(self.path, "what it is about is lost")
-        return row[0]
-
-    def set_meta(self, name: str, value: Any) -> None:
-        data = codec.pack(value)
-        self._check_present(time.monotonic())
-        with clear_errors(self.path):
-            row = (name, data, checksum(name.encode(), data))
-            self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
-
-    def count(self, *kinds: str) -> int:
-        """Events of these kinds."""
-        marks = ", ".join("?" * len(kinds))
-        with clear_errors(self.path):
-            rows = self.connection.execute(f"SELECT count(*) FROM journal WHERE kind IN ({marks})", kinds)
-            return int(rows.fetchone()[0])
-
-    def snapshot(self) -> None:
-        """From here to `release`, reads see the file as it is now, whatever a writer does."""
-        with clear_errors(self.path):
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it, reads see the file as it is now, whatever a writer does."""
+        with reading(self.path):
             self.connection.execute("BEGIN")
-
-    def release(self) -> None:
-        if self.connection.in_transaction:
-            self.connection.rollback()
+            try:
+                yield
+            finally:
+                self._roll_back()
 
     def events(self) -> Iterator[Event]:
         """All events in order, each one checked; raises at the first that is not what was written."""
         with clear_errors(self.path):
-            self.last, self.length = origin(self._identity(), self.version), 0
-        yield from self.more_events()
+            row = self.connection.execute("SELECT data FROM meta WHERE name = 'identity'").fetchone()
+        if row is None:
+            raise damaged(self.path, "its description is lost")
+        self.last, self.length = checksum(row[0]), 0
+        return self.more_events()
 
     def more_events(self) -> Iterator[Event]:
         """Those after the last one read."""
-        version, proposed = self.version, 0
-        with clear_errors(self.path):
-            query = f"SELECT {COLUMNS[version]} FROM journal WHERE seq > ? ORDER BY seq"
+        with reading(self.path):
+            query = f"SELECT {COLUMNS} FROM journal WHERE seq > ? ORDER BY seq"
             for seq, *row, check in self.connection.execute(query, (self.length,)):
-                if seq != self.length + 1 or [type(item) for item in row] not in ROWS:
-                    raise damaged(self.path, f"event {self.length + 1} is missing or malformed")
                 event = Event(*row)
-                if check != event.checksum(seq, self.last, version) or event.kind not in KINDS:
-                    raise damaged(self.path, f"event {seq} is not what was written")
+                if seq != self.length + 1 or check != event.checksum(seq, self.last):
+                    raise damaged(self.path, f"event {self.length + 1} is not what was written")
                 self.last, self.length = check, seq
-                if version == 1 and event.kind == "ask" and event.text == "proposed":
-                    event, proposed = event._replace(ticket=proposed), proposed + 1  # methods count from 0
                 yield event
             head = self.connection.execute("SELECT seq, checksum FROM head").fetchall()
         if head != [(self.length, self.last)]:
             raise damaged(self.path, f"events after number {self.length} are missing")
 
-    def memory(self) -> MethodState | None:
-        """The method's memory as it is stored; None if there is none."""
+    def method_state(self) -> MethodState | None:
+        """The method's state as it is stored; None if there is none."""
         with clear_errors(self.path):
-            row = self.connection.execute("SELECT seq, data, checksum FROM memory").fetchone()
-        if row is None:
-            return None
-        if [type(item) for item in row] != [int, bytes, bytes] or row[0] < 0:
-            raise damaged(self.path, "the method's memory is not what was written")
-        return MethodState(*row)
+            row = self.connection.execute("SELECT seq, data, checksum FROM method_state").fetchone()
+        return None if row is None else MethodState(*row)
 
-    def remembered(self, memory: MethodState) -> dict[str, Any]:
+    def unpacked(self, state: MethodState) -> Any:
         """What is in it, if it was written after the event that was read last."""
-        check = memory_checksum(memory.seq, self.last, memory.packed, self.version)
-        found = codec.unpack(memory.packed) if (memory.seq, memory.checksum) == (self.length, check) else None
-        if not isinstance(found, dict):
-            raise damaged(self.path, "the method's memory is not what was written")
-        return found
+        if state.checksum != _state_checksum(state.seq, self.last, state.packed):
+            raise damaged(self.path, "the method's state is not what was written")
+        return codec.unpack(state.packed)
 
-    def append(self, events: Sequence[Event], memory: bytes | None = None) -> None:
-        """Events, and the method's memory after them, in one transaction."""
+    # what changes it
+
+    def set_meta(self, name: str, value: Any) -> None:
+        row = _meta_row(name, value)
+        self._check_present()
+        with clear_errors(self.path):
+            self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+
+    def append(self, events: Sequence[Event], state: bytes | None = None) -> None:
+        """Events, and the method's state after them, in one transaction."""
+        self._check_present()
         now = time.monotonic()
-        self._check_present(now, LOOK_SECONDS)
         wait = now - self._synced > SYNC_SECONDS
         rows, seq, last = _rows(events, self.length, self.last)
-        version = needed(events)
         one = self.connection.execute
-        try:
-            if wait:
-                one("PRAGMA synchronous = FULL")
-            one("BEGIN IMMEDIATE")
-            self._move_head(seq, last)
-            self.connection.executemany(INSERT, rows)
-            if version > self.version:
-                one(f"PRAGMA user_version = {version}")
-            if memory is not None:
-                row = (seq, memory, memory_checksum(seq, last, memory))
-                one("INSERT OR REPLACE INTO memory VALUES (0, ?, ?, ?)", row)
-            one("COMMIT")
-            if wait:
-                one("PRAGMA synchronous = NORMAL")
-        except BaseException as error:
-            with clear_errors(self.path):
-                self.release()
-                one("PRAGMA synchronous = NORMAL")
-                raise error from None
+        with clear_errors(self.path):
+            try:
+                if wait:
+                    one("PRAGMA synchronous = FULL")
+                one("BEGIN IMMEDIATE")
+                self._move_head(seq, last)
+                self.connection.executemany(INSERT, rows)
+                if state is not None:
+                    row = (seq, state, _state_checksum(seq, last, state))
+                    one("INSERT OR REPLACE INTO method_state VALUES (0, ?, ?, ?)", row)
+                one("COMMIT")
+            finally:
+                self._roll_back()
+                if wait:
+                    one("PRAGMA synchronous = NORMAL")
         if wait:
             self._synced = now
-        self.length, self.last, self.version = seq, last, max(version, self.version)
+        self.length, self.last = seq, last
 
     def _move_head(self, seq: int, last: bytes) -> None:
         """Events follow what this process has read or written, nothing else."""
         change = "UPDATE head SET seq = ?, checksum = ? WHERE seq = ? AND checksum = ?"
         if self.connection.execute(change, (seq, last, self.length, self.last)).rowcount != 1:
             raise StudyError(
-                f"another process has written to the study {str(self.path)!r} meanwhile, as when its .lock file is "
-                f"deleted: close it here, and open it again when the other one has closed it"
+                f"another process has meanwhile written to the study {str(self.path)!r}, which is possible when its "
+                f".lock file is deleted: close it here, and open it again when the other process has closed it"
             )
 
-    def check_end(self) -> None:
-        """Before it is closed: that the last changes have not gone with the file."""
-        if self._presence.unseen:
-            self._check_present(time.monotonic())
+    def _roll_back(self) -> None:
+        if self.connection.in_transaction:
+            self.connection.rollback()
 
-    def _check_present(self, now: float, interval: float = 0.0) -> None:
-        what = self._presence.wrong(now, interval)
+    def _check_present(self) -> None:
+        what = self._presence.wrong()
         if what:
-            raise LostError(f"the study {str(self.path)!r} was taken away under the run ({what})")
+            raise LostError(f"the study {str(self.path)!r} was lost during the run ({what})")
 
     def close(self) -> None:
         with clear_errors(self.path):
             self.connection.close()
+
+
+def _meta_row(name: str, value: Any) -> tuple[str, bytes, bytes]:
+    data = codec.pack(value)
+    return name, data, checksum(name.encode(), data)
+
+
+def _state_checksum(seq: int, last: bytes, packed: bytes) -> bytes:
+    """Of the method's state after event `seq`, whose checksum is `last`."""
+    return checksum(struct.pack("<q", seq), last, packed)
 
 
 def _rows(events: Iterable[Event], seq: int, last: bytes) -> tuple[list[tuple[Any, ...]], int, bytes]:
@@ -271,11 +278,24 @@ def _rows(events: Iterable[Event], seq: int, last: bytes) -> tuple[list[tuple[An
     return rows, seq, last
 
 
-def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
-    """No file is made where there is none.
+def _check_header(connection: sqlite3.Connection, path: Path) -> None:
+    application, version = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION:
+        raise StudyError(f"{str(path)!r} is not a study: it is an SQLite file of another program")
+    if version != FORMAT:
+        raise StudyError(
+            f"the study {str(path)!r} has format {version}, and this version of mctsvs reads format {FORMAT}: open it "
+            f"with the version that wrote it"
+        )
 
-    A reader that may write, and does not, tidies up the helper files when it is the last one to close; where it may
-    not, the study can be read all the same.
+
+def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
+    """A connection that makes no file where there is none.
+
+    A reader that may write, and does not, tidies up the helper files when it is the last one to close. Where it may
+    not write, the study can be read all the same.
     """
     address = f"file:{quote(str(path.absolute()))}"
 
@@ -283,8 +303,6 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
         # one thread at a time uses a study, not necessarily the one that opened it
         connection = sqlite3.connect(f"{address}?{mode}", uri=True, isolation_level=None, check_same_thread=False)
         try:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
-            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()

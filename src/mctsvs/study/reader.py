@@ -1,6 +1,6 @@
-"""A study that another process writes, read as it grows: only what is new, nothing written, no method needed.
+"""Studies that another process writes: followed as they grow, or summarised.
 
-The few numbers of a study that a list shows, by questions to the file alone: quick, however long the study is.
+Nothing is written, and no method is needed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mctsvs.study.errors import DamagedError, clear_errors, damaged
+from mctsvs.study.errors import clear_errors
 from mctsvs.study.journal import Journal
-from mctsvs.study.replay import UNREADABLE, EventReader, StudyContents, checked_identity, read
+from mctsvs.study.replay import StudyContents, read
 from mctsvs.trial import TrialDetails
 
 
@@ -27,60 +25,44 @@ class StudyFollower:
         self.path = path
         self.journal: Journal | None = None
         self.contents: StudyContents | None = None
-        self._seen: tuple[Any, ...] = ()
+        self._file: tuple[int, int] | None = None
+        self._version: Any = None
 
     def look(self) -> bool:
         """Whether there is anything new. A file that was replaced is read from its beginning."""
-        if self.journal is None or self._file() != self._seen[0]:
+        if self.journal is None or self._file != self._file_now():
             self._open()
             return True
         assert self.contents is not None
-        with clear_errors(self.path):
-            version = self.journal.connection.execute("PRAGMA data_version").fetchone()
-        if version == self._seen[1]:
-            return False
-        self._seen = (self._seen[0], version)
-        before = self.journal.length
-        try:
-            self._take_more()
-        except DamagedError:  # such as a file whose format has changed meanwhile
-            self._open()
-            return True
+        version, before = self._version_now(self.journal), self.journal.length
+        if version != self._version:
+            self._version = version
+            with self.journal.snapshot():
+                for event in self.journal.more_events():
+                    self.contents.take(event)
         return self.journal.length > before
-
-    def _take_more(self) -> None:
-        assert self.journal is not None
-        assert self.contents is not None
-        self.journal.snapshot()
-        try:
-            reader = EventReader(self.contents, self.journal)
-            for event in self.journal.more_events():
-                reader.take(event, np.empty((1, self.contents.space.n_coordinates)))
-        except UNREADABLE as error:
-            if isinstance(error, DamagedError):
-                raise
-            raise damaged(self.path, f"{type(error).__name__} while reading it") from None
-        finally:
-            with clear_errors(self.path):
-                self.journal.release()
 
     def _open(self) -> None:
         self.close()
         journal = Journal(self.path, readonly=True)
         try:
-            with clear_errors(self.path):
-                version = journal.connection.execute("PRAGMA data_version").fetchone()
-            self.contents = read(journal, memory=False)
+            self._file, self._version = self._file_now(), self._version_now(journal)
+            self.contents = read(journal, method_state=False)
         except BaseException:
             journal.close()
             raise
-        self.journal, self._seen = journal, (self._file(), version)
+        self.journal = journal
 
-    def _file(self) -> tuple[int, int]:
+    def _file_now(self) -> tuple[int, int] | None:
         with contextlib.suppress(OSError):
             found = os.stat(self.path)
             return found.st_dev, found.st_ino
-        return (0, 0)
+        return None
+
+    def _version_now(self, journal: Journal) -> Any:
+        """A number of SQLite's that changes with the file."""
+        with clear_errors(self.path):
+            return journal.connection.execute("PRAGMA data_version").fetchone()
 
     @property
     def running(self) -> bool:
@@ -89,8 +71,7 @@ class StudyFollower:
 
     @property
     def budget(self) -> int | None:
-        log = [] if self.contents is None else self.contents.log
-        return next((event.number for event in reversed(log) if event.kind == "plan"), None)
+        return None if self.contents is None else self.contents.budget
 
     def close(self) -> None:
         if self.journal is not None:
@@ -100,7 +81,7 @@ class StudyFollower:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What is in a study; the best value is left out where there are constraints, which it may break."""
+    """What is in a study; the best value is left out where there are constraints, which it may violate."""
 
     method: str
     direction: str
@@ -110,33 +91,19 @@ class StudySummary:
 
 
 def summarize(path: Path) -> StudySummary:
+    """The few numbers of a study that a list shows, by questions to the file alone: quick, however long it is."""
     journal = Journal(path, readonly=True)
     try:
-        try:
-            identity = checked_identity(journal.meta().get("identity"))
-        except ValueError:
-            raise damaged(path, "what it is about is lost") from None
-        best = "max" if identity["direction"] == "maximize" else "min"
-        query = f"SELECT count(*), count(value), {best}(value) FROM journal WHERE kind IN ('tell', 'import')"
-        with clear_errors(path):
-            count, succeeded, value = journal.connection.execute(query).fetchone()
-        failed = count - succeeded
-        if journal.count("details"):
-            value, failed = None, failed - _measured_alone(journal)
-        return StudySummary(identity["method"], identity["direction"], count, failed, value)
+        with journal.snapshot():
+            identity = journal.meta()["identity"]
+            query = "SELECT value, details FROM journal WHERE kind IN ('tell', 'import')"
+            told = journal.connection.execute(query).fetchall()
+            constraints = [TrialDetails.read(text).constraints or {} if text else {} for _, text in told]
     finally:
         journal.close()
-
-
-def _measured_alone(journal: Journal) -> int:
-    """Evaluations of which constraints are known and the value is not."""
-    with clear_errors(journal.path):
-        details = dict(journal.connection.execute("SELECT number, text FROM journal WHERE kind = 'details'"))
-        missing = journal.connection.execute(
-            "SELECT number FROM journal WHERE kind IN ('tell', 'import') AND value IS NULL"
-        ).fetchall()
-    try:
-        found = [TrialDetails.read(details[number]).constraints or {} for (number,) in missing if number in details]
-    except ValueError:
-        raise damaged(journal.path, "the details of a trial are lost") from None
-    return sum(not all(math.isnan(c) for c in constraints.values()) for constraints in found)
+    values = [value for value, _ in told if value is not None]
+    failed = [v is None and all(map(math.isnan, c.values())) for (v, _), c in zip(told, constraints, strict=True)]
+    best = None
+    if values and not any(constraints):
+        best = max(values) if identity["direction"] == "maximize" else min(values)
+    return StudySummary(identity["method"], identity["direction"], len(told), sum(failed), best)

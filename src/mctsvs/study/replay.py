@@ -1,10 +1,8 @@
 """From the journal back to trials, and to the optimizer as it was: bit for bit.
 
-The method's memory stands for the first so many events; the few after it are repeated by asking and telling the
-method again. What it then proposes must be what is in the journal; where another machine's arithmetic makes a
-difference, the journal is right.
-
-What is intact in a damaged study, as a study.
+The method's state stands for the first so many events; the few after it are repeated by asking and telling the method
+again. What it then proposes must be what is in the journal; where another machine's arithmetic makes a difference, the
+journal is right.
 """
 
 from __future__ import annotations
@@ -22,19 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.optimizer import DIRECTIONS, Optimizer
+from mctsvs.ask_tell import Trials
+from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.space.constraints import given_again
 from mctsvs.study import codec
-from mctsvs.study.errors import DamagedError, clear_errors, damaged
-from mctsvs.study.journal import Journal
-from mctsvs.study.schema import Event
+from mctsvs.study.errors import DamagedError, damaged
+from mctsvs.study.journal import Event, Journal
 from mctsvs.trial import NOTHING, Trial, TrialDetails, TrialTimes
-from mctsvs.utils.validation import Array, Indices, StudyError
-
-WITHOUT_POINT = Event._fields.index("variables")
-SOURCES = ("proposed", "enqueued", "default", "repeated")
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
+from mctsvs.utils.validation import Array, StudyError
 
 
 @dataclass
@@ -44,30 +38,64 @@ class StudyContents:
     identity: dict[str, Any]  # space, direction, method, options, seed
     space: Space
     trials: list[Trial] = field(default_factory=list)
-    units: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, D) points of the trials
     enqueued: list[Array] = field(default_factory=list)
-    results: dict[int, tuple[float, str]] = field(default_factory=dict)  # values the method is not told yet
-    details: dict[int, TrialDetails] = field(default_factory=dict)  # what was told beside values
+    results: dict[int, Event] = field(default_factory=dict)  # values that the method is not told yet
     strikes: Counter[int] = field(default_factory=Counter)  # workers that a trial has cost
-    told: list[int] = field(default_factory=list)  # numbers of trials, in the order of telling
     log: list[Event] = field(default_factory=list)
-    known: int = 0  # events that the memory stands for
-    memory: dict[str, Any] | None = None
+    known: int = 0  # events that the method's state stands for
+    method_state: dict[str, Any] | None = None
+
+    def take(self, event: Event) -> None:
+        """An event that was read: what it says of the trials, and all that `note` does."""
+        if event.kind in ("ask", "import"):
+            asked = event.kind == "ask"
+            trial = Trial(
+                event.number,
+                codec.unpack_point(event.point),
+                codec.unpack_positions(event.variables, len(self.space)),
+                self.space,
+                iteration=event.iteration,
+                source=event.text if asked else "imported",
+                proposal_id=event.proposal_id,
+                times=TrialTimes(asked=event.value if asked else None),
+            )
+            self.trials.append(trial)
+        if event.kind in ("tell", "import"):
+            trial = self.trials[event.number]
+            trial.value, trial.message = value_of(event), event.text
+            _set_details(trial, details_of(event))
+            if event.times:
+                trial.purpose = trial.times.unpack(event.times)
+        self.note(event)
 
     def note(self, event: Event) -> None:
-        """Something that has happened, and is stored."""
-        self.log.append(Event._make((*event[:WITHOUT_POINT], b"", b"")) if event.point else event)
+        """An event that is stored."""
+        self.log.append(event._replace(variables=b"", point=b"") if event.point else event)
         if event.kind == "result":
-            self.results[event.number] = value_of(event), event.text
+            self.results[event.number] = event
         elif event.kind in ("tell", "import"):
             self.results.pop(event.number, None)
             self.strikes.pop(event.number, None)
-        elif event.kind == "details":
-            self.details[event.number] = TrialDetails.read(event.text)
         elif event.kind == "strike":
             self.strikes[event.number] += 1
         elif event.kind == "enqueue":
-            self.enqueued.append(np.array(codec.unpack_point(event.point)))
+            self.enqueued.append(codec.unpack_point(event.point))
+
+    @property
+    def told(self) -> list[int]:
+        """Numbers of trials, in the order of telling."""
+        return [event.number for event in self.log if event.kind in ("tell", "import")]
+
+    @property
+    def budget(self) -> int | None:
+        return _budget(self.log)
+
+    @property
+    def best(self) -> Trial | None:
+        ranked = Trials(self.identity["direction"])
+        for number in self.told:
+            ranked.rank(self.trials[number])
+        return ranked.best
 
     def events(self, trials: list[Trial]) -> Iterator[Event]:
         """The log with its points, of these trials."""
@@ -87,113 +115,34 @@ def value_of(event: Event) -> float:
     return math.nan if event.value is None else event.value
 
 
-def read(journal: Journal, *, memory: bool = True) -> StudyContents:
-    """All of a journal, checked; without the method's memory everything is repeated by `optimizer`."""
-    journal.snapshot()
-    try:
-        identity = checked_identity(journal.meta()["identity"])
-        contents = StudyContents(identity, Space.from_state(identity["space"]))
-        _fill(contents, journal, memory)
-    except UNREADABLE as error:
-        if isinstance(error, DamagedError):
-            raise
-        raise damaged(journal.path, f"{type(error).__name__} while reading it") from None
-    finally:
-        with clear_errors(journal.path):
-            journal.release()
-    return contents
+def details_of(event: Event) -> TrialDetails:
+    return TrialDetails.read(event.details) if event.details else NOTHING
 
 
-def checked_identity(identity: Any) -> dict[str, Any]:
-    """What a study is, if it is of the form that `Study` writes; ValueError otherwise."""
-    kinds = {"space": dict, "direction": str, "method": str, "options": dict, "seed": int}
-    if isinstance(identity, dict) and "constraints" in identity:
-        kinds["constraints"] = list
-    if not (isinstance(identity, dict) and {name: type(value) for name, value in identity.items()} == kinds):
-        raise ValueError("not an identity")
-    if identity["direction"] not in DIRECTIONS or identity["seed"] < 0:
-        raise ValueError("not an identity")
-    return identity
-
-
-def _fill(contents: StudyContents, journal: Journal, memory: bool) -> None:
-    stored = journal.memory() if memory else None
-    known = -1 if stored is None else stored.seq
-    units = contents.units = np.empty((journal.count("ask", "import"), contents.space.n_coordinates))
-    if stored is not None and known == 0:
-        raise damaged(journal.path, "the method's memory is not what was written")
-    reader = EventReader(contents, journal)
-    for seq, event in enumerate(journal.events(), 1):
-        reader.take(event, units)
-        if seq == known:
-            assert stored is not None
-            contents.known, contents.memory = seq, journal.remembered(stored)
-    if known > journal.length:
-        raise damaged(journal.path, f"events after number {journal.length} are missing")
-    if units.size and not (units.min() >= 0.0 and units.max() <= 1.0):
-        raise ValueError("a point is outside of the space")
-    units.flags.writeable = False
-
-
-class EventReader:
-    """Takes events into the contents, one after the other."""
-
-    def __init__(self, contents: StudyContents, journal: Journal) -> None:
-        self.contents, self.journal = contents, journal
-        everything = np.arange(len(contents.space))
-        self.before: tuple[bytes, Indices] = (b"", everything)  # points of a batch share their variables
-
-    def take(self, event: Event, units: Array) -> None:
-        """`units` has a row for each trial, or one that is used for this one alone."""
-        contents, trials, space = self.contents, self.contents.trials, self.contents.space
-        if event.kind in ("ask", "import"):
-            if event.number != len(trials):
-                raise damaged(self.journal.path, f"trial {len(trials)} is missing")
-            unit = units[event.number if len(units) > 1 else 0]
-            unit[:] = codec.unpack_point(event.point)
-            unit.flags.writeable = False
-            if event.variables != self.before[0]:
-                self.before = event.variables, codec.unpack_positions(event.variables, len(space))
-            source = event.text if event.kind == "ask" else "imported"
-            place = (event.iteration, source, "", event.ticket)
-            times = TrialTimes(asked=event.value if event.kind == "ask" else None)
-            trials.append(Trial(event.number, unit, self.before[1], space, None, *place, times=times))
-        _check(event, trials, space)
-        if event.kind in ("tell", "import"):
-            trial = trials[event.number]
-            trial.value, trial.message = value_of(event), event.text
-            _tell_details(trial, contents.details.get(event.number, NOTHING))
-            if event.kind == "tell" and event.variables:
-                trial.purpose = trial.times.unpack(event.variables)
-            contents.told.append(event.number)
-        contents.note(event)
-
-
-def _tell_details(trial: Trial, details: TrialDetails) -> None:
+def _set_details(trial: Trial, details: TrialDetails) -> None:
     trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, dict(details.attrs)
 
 
-def _check(event: Event, trials: list[Trial], space: Space) -> None:
-    """Whoever made the file may have made it say anything, with checksums that fit."""
-    if event.kind in ("tell", "result", "strike") and not (
-        0 <= event.number < len(trials) and trials[event.number].value is None
-    ):
-        raise ValueError("a value of no trial that waits for one")
-    if event.kind == "ask" and (event.text not in SOURCES or (event.ticket >= 0) != (event.text == "proposed")):
-        raise ValueError("a trial from nowhere")
-    if event.kind == "enqueue" and len(event.point) != 8 * space.n_coordinates:
-        raise ValueError("a point of another space")
-    if event.kind == "details" and not (
-        event.number >= len(trials) or (event.number >= 0 and trials[event.number].value is None)
-    ):
-        raise ValueError("details of a trial that was told already")
-    if event.kind == "plan" and event.number < 1:
-        raise ValueError("a plan of nothing")
-    if event.value is not None and not math.isfinite(event.value):
-        raise ValueError("a value that is none")
+def _budget(log: list[Event]) -> int | None:
+    return next((event.number for event in reversed(log) if event.kind == "plan"), None)
 
 
-def optimizer(contents: StudyContents, constraints: Any = None) -> Optimizer:
+def read(journal: Journal, *, method_state: bool = True) -> StudyContents:
+    """All of a journal, checked; without the method's state everything is repeated by `revive`."""
+    with journal.snapshot():
+        identity = journal.meta()["identity"]
+        contents = StudyContents(identity, Space.from_state(identity["space"]))
+        stored = journal.method_state() if method_state else None
+        for event in journal.events():
+            contents.take(event)
+            if stored is not None and stored.seq == journal.length:
+                contents.known, contents.method_state = stored.seq, journal.unpacked(stored)
+        if stored is not None and contents.method_state is None:
+            raise damaged(journal.path, "the method's state is not what was written")
+    return contents
+
+
+def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
     """The optimizer that wrote these contents, as it was after the last event; it takes over the trials.
 
     `constraints` are needed where functions are among them.
@@ -208,8 +157,8 @@ def optimizer(contents: StudyContents, constraints: Any = None) -> Optimizer:
         **identity["options"],
     )
     enqueued = iter(contents.enqueued)
-    if contents.memory is not None:
-        _recall(opt, contents, enqueued)
+    if contents.method_state is not None:
+        _restore(opt, contents, enqueued)
     same = True
     for (kind, _), group in groupby(contents.log[contents.known :], key=lambda event: (event.kind, event.call)):
         events = list(group)
@@ -218,39 +167,38 @@ def optimizer(contents: StudyContents, constraints: Any = None) -> Optimizer:
             continue
         for event in events:
             if kind == "tell":
-                trial, details = opt.waiting(event.number), contents.details.get(event.number, NOTHING)
-                opt.record(trial, value_of(event), event.text, details)
+                opt._core.record(opt._core.trials.waiting(event.number), value_of(event), event.text, details_of(event))
             elif kind == "plan":
                 opt.plan(event.number)
             elif kind == "enqueue":
-                opt.queue.append(next(enqueued))
+                opt._core.queue.append(next(enqueued))
             elif kind == "import":
-                details = contents.details.get(event.number, NOTHING)
-                opt.insert(contents.units[event.number], value_of(event), event.text, details)
+                opt._core.insert(contents.trials[event.number].unit, value_of(event), event.text, details_of(event))
     if not same:
         warnings.warn(
             "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
-            "bit as it would have there",
+            "bit as it would have gone on there",
             RuntimeWarning,
             stacklevel=3,
         )
     return opt
 
 
-def _recall(opt: Optimizer, contents: StudyContents, enqueued: Iterator[Array]) -> None:
-    """What was so when the memory was stored."""
-    assert contents.memory is not None
+def _restore(opt: Optimizer, contents: StudyContents, enqueued: Iterator[Array]) -> None:
+    """Everything as it was when the method's state was stored."""
+    assert contents.method_state is not None
     log = contents.log[: contents.known]
     kinds = Counter(event.kind for event in log)
     asked, answered = kinds["ask"] + kinds["import"], kinds["tell"] + kinds["import"]
     trials, told = contents.trials[:asked], contents.told[:answered]
     for number in set(range(asked)).difference(told):
         trials[number].value, trials[number].message = None, ""
-        _tell_details(trials[number], NOTHING)
-    opt.recall(trials, contents.units[:asked], told, contents.memory)
-    opt.budget = next((event.number for event in reversed(log) if event.kind == "plan"), None)
+        _set_details(trials[number], NOTHING)
+    units = np.array([trial.unit for trial in trials]).reshape(asked, contents.space.n_coordinates)
+    opt._core.restore_method(trials, units, told, contents.method_state)
+    opt._core.budget = _budget(log)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]
-    opt.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
+    opt._core.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 
 
 def _ask_again(opt: Optimizer, contents: StudyContents, n: int) -> bool:
@@ -265,19 +213,29 @@ def _ask_again(opt: Optimizer, contents: StudyContents, n: int) -> bool:
 
 
 def salvage(path: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
-    """Copy all events before the first damaged one into a new study; how many evaluations they hold.
+    """Copy all events before the first damaged one into a new study.
 
-    The method's memory is left out: it follows from the events, at the price of thinking again when resumed.
+    The method's state is left out: it follows from the events, and is computed again when the study is resumed.
+
+    Args:
+        path: The damaged study, which stays as it is.
+        new: The study to write.
+
+    Returns:
+        How many evaluations the new study holds.
+
+    Raises:
+        StudyError: Nothing can be saved, or the new study cannot be written.
     """
     old, fresh = Path(path), Path(new)
     if not fresh.parent.is_dir():
         raise StudyError(f"cannot write {str(fresh)!r}: the folder {str(fresh.parent)!r} does not exist")
-    source = Journal(old, readonly=True, alone=False)
+    source = Journal(old, readonly=True)
     intact = []
     try:
         meta = source.meta()
         if "identity" not in meta:
-            raise StudyError(f"nothing can be saved of {str(old)!r}: what it is about is lost")
+            raise StudyError(f"nothing of {str(old)!r} can be saved: its description is lost")
         with contextlib.suppress(DamagedError):
             for event in source.events():
                 intact.append(event)

@@ -10,27 +10,28 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from mctsvs.optimizer import Optimizer
+from mctsvs.space import Space, constraints
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
-from mctsvs.study.files import save_beside
-from mctsvs.study.journal import Journal
-from mctsvs.study.lock import WriterLock
-from mctsvs.study.replay import StudyContents, optimizer, read
-from mctsvs.study.schema import Event
+from mctsvs.study.files import WriterLock, save_beside
+from mctsvs.study.journal import Event, Journal
+from mctsvs.study.replay import StudyContents, details_of, read, revive
 from mctsvs.study.tables import Row
 from mctsvs.trial import NOTHING, Trial, TrialDetails
+from mctsvs.utils import plugins
 from mctsvs.utils.validation import Array, InputError, StudyError
 
-LEAST_THINKING = 50.0  # the method's memory is stored when repeating its thoughts would take this many times longer
+LEAST_THINKING = 50.0  # the method's state is stored when repeating its thoughts would take this many times longer
 
 
 class Session:
-    """Of one study; without a lock, only to be read."""
+    """An open study; without a lock, it is only read."""
 
     def __init__(self, path: Path, lock: WriterLock | None) -> None:
         self.path, self.lock = path, lock
@@ -41,13 +42,15 @@ class Session:
         except BaseException:
             self.journal.close()
             raise
-        self.named = True  # a method from a file is imported only if the caller names that file
+        self.method_given = True  # a method from a file is imported only if the caller names that file
         self.constraints: Any = None  # as the caller gives them: functions are not stored
         self._optimizer: Optimizer | None = None
         self._stale = False  # the optimizer may have done what the journal does not have
         self._ended = ""  # why it cannot be changed any longer
-        self._thinking = self._price = 0.0  # seconds since the memory was stored, and seconds to store it
+        self._thinking = self._price = 0.0  # seconds since the state was stored, and seconds to store it
         self._process = os.getpid()
+
+    # what is in it
 
     @property
     def mutex(self) -> contextlib.AbstractContextManager[Any]:
@@ -73,142 +76,142 @@ class Session:
             return self._optimizer
 
     @property
-    def revived(self) -> Optimizer | None:
-        """The optimizer, where there is one."""
-        return None if self._optimizer is None else self.optimizer
+    def trials(self) -> list[Trial]:
+        with self.mutex:
+            current = self.contents
+            return current.trials if self._optimizer is None else self._optimizer.trials
+
+    @property
+    def best(self) -> Trial | None:
+        with self.mutex:
+            current = self.contents
+            if self._optimizer is None:
+                return current.best
+            return self._optimizer.best if self._optimizer.has_best else None
 
     def _revive(self, current: StudyContents) -> Optimizer:
-        if not self.named:
+        if not self.method_given:
             method = current.identity["method"]
             raise StudyError(
                 f"the method of the study {str(self.path)!r} is the file {method!r}, which is not imported just "
                 f"because a study says so: name it with method="
             )
         try:
-            return optimizer(current, self.constraints)
+            return revive(current, self.constraints)
         except InputError:  # such as a library that is not installed here
             raise
-        except Exception:  # another version of the method remembers other things; what happened is the same
-            self._contents = read(self.journal, memory=False)
+        except Exception:  # another version of the method has another state; what happened is the same
+            self._contents = read(self.journal, method_state=False)
         try:
-            return optimizer(self._contents, self.constraints)
+            return revive(self._contents, self.constraints)
         except InputError:
             raise
         except Exception as error:
             raise StudyError(
-                f"the study {str(self.path)!r} cannot be resumed ({type(error).__name__}): this version of mctsvs does "
-                f"not understand it; its trials can be read and exported"
+                f"the study {str(self.path)!r} cannot be resumed with this version of mctsvs "
+                f"({type(error).__name__}); its trials can still be read and exported"
             ) from None
+
+    # what changes it
 
     def plan(self, budget: int) -> None:
         with self.writing():
             opt = self.optimizer
             if opt.budget != budget:
-                self._stale = True  # until the end is reached: whatever happens between, the journal is right
-                self._store([Event("plan", budget)])
-                opt.plan(budget)
-                self._stale = False
+                with self._step():
+                    self._store([Event("plan", budget)])
+                    opt.plan(budget)
 
     def ask(self, n: int) -> list[Trial]:
         with self.writing():
             opt = self.optimizer
-            self._stale = True
-            before = time.perf_counter()
-            trials = opt.ask(n)
-            self._thinking += time.perf_counter() - before
-            first, size = trials[0].number, len(opt.space)
-            events = [
-                Event(
-                    "ask",
-                    trial.number,
-                    first,
-                    trial.iteration,
-                    trial.ticket,
-                    trial.times.asked,
-                    text=trial.source,
-                    variables=codec.pack_positions(trial.variables, size),
-                    point=codec.pack_point(trial.unit),
-                )
-                for trial in trials
-            ]
-            self._store(events, remember=self._thinking >= LEAST_THINKING * self._price)
-            self._stale = False
+            with self._step():
+                before = time.perf_counter()
+                trials = opt.ask(n)
+                self._thinking += time.perf_counter() - before
+                first, size = trials[0].number, len(opt.space)
+                events = [
+                    Event(
+                        "ask",
+                        trial.number,
+                        first,
+                        trial.iteration,
+                        trial.proposal_id,
+                        trial.times.asked,
+                        text=trial.source,
+                        variables=codec.pack_positions(trial.variables, size),
+                        point=codec.pack_point(trial.unit),
+                    )
+                    for trial in trials
+                ]
+                self._store(events, state=self._thinking >= LEAST_THINKING * self._price)
         return trials
 
     def tell(self, trial: Trial | int, value: float, message: str, details: TrialDetails) -> None:
         """Without details, those that were kept with the value are told."""
         with self.writing():
             opt = self.optimizer
-            waiting = opt.waiting(trial)
-            number = waiting.number
-            details = opt.check(details or self._contents.details.get(number, NOTHING))
-            self._stale = True
-            waiting.times.told = time.time()
-            times = waiting.times.pack(waiting.purpose)
-            told = Event("tell", number, value=_stored(value), text=message, variables=times)
-            self._store([*self._details(number, details), told])
-            before = time.perf_counter()
-            opt.record(waiting, value, message, details)
-            spent = time.perf_counter() - before
-            self._thinking += spent
-            waiting.times.thinking += spent
-            self._stale = False
+            waiting = opt._core.trials.waiting(trial)
+            kept = self._contents.results.get(waiting.number)
+            details = opt._core.trials.check(details or (NOTHING if kept is None else details_of(kept)))
+            with self._step():
+                waiting.times.told = time.time()
+                times = waiting.times.pack(waiting.purpose)
+                self._store([_valued("tell", waiting.number, value, message, details, times=times)])
+                before = time.perf_counter()
+                opt._core.record(waiting, value, message, details)
+                spent = time.perf_counter() - before
+                self._thinking += spent
+                waiting.times.thinking += spent
 
     def keep(self, trial: Trial | int, value: float, message: str, details: TrialDetails) -> None:
         with self.writing():
-            number = self.optimizer.waiting(trial).number
-            details = self.optimizer.check(details)
-            result = Event("result", number, value=_stored(value), text=message)
-            self._store([*self._details(number, details), result])
-
-    def _details(self, number: int, details: TrialDetails) -> list[Event]:
-        """What is not stored yet."""
-        if not details or details == self._contents.details.get(number):
-            return []
-        return [Event("details", number, text=details.text)]
+            number, details = (
+                self.optimizer._core.trials.waiting(trial).number,
+                self.optimizer._core.trials.check(details),
+            )
+            self._store([_valued("result", number, value, message, details)])
 
     def strike(self, trial: Trial | int, message: str) -> int:
         with self.writing():
-            number = self.optimizer.waiting(trial).number
+            number = self.optimizer._core.trials.waiting(trial).number
             self._store([Event("strike", number, text=message)])
             return self._contents.strikes[number]
 
     def enqueue(self, units: Sequence[Array]) -> None:
         with self.writing():
             opt = self.optimizer
-            self._stale = True
-            self._store([Event("enqueue", point=codec.pack_point(unit)) for unit in units])
-            opt.queue.extend(units)
-            self._stale = False
+            with self._step():
+                self._store([Event("enqueue", point=codec.pack_point(unit)) for unit in units])
+                opt._core.queue.extend(units)
 
     def insert(self, rows: Sequence[Row]) -> None:
         with self.writing():
             opt = self.optimizer
-            first, events = len(opt.trials), []
-            rows = [(unit, value, text, opt.check(details)) for unit, value, text, details in rows]
-            self._stale = True
-            for number, (unit, value, text, details) in enumerate(rows, first):
-                events += self._details(number, details)
-                place = codec.pack_point(unit)
-                events.append(Event("import", number, first, value=_stored(value), text=text, point=place))
-            self._store(events)
-            for unit, value, text, details in rows:
-                opt.insert(unit, value, text, details)
-            self._store([], remember=True)
-            self._stale = False
+            first = len(opt.trials)
+            rows = [(unit, value, text, opt._core.trials.check(details)) for unit, value, text, details in rows]
+            with self._step():
+                events = [
+                    _valued("import", number, value, text, details, call=first, point=codec.pack_point(unit))
+                    for number, (unit, value, text, details) in enumerate(rows, first)
+                ]
+                self._store(events)
+                for unit, value, text, details in rows:
+                    opt._core.insert(unit, value, text, details)
+                self._store([], state=True)
 
-    def note(self, name: str, value: Any) -> None:
+    def set_attr(self, name: str, value: Any) -> None:
         with self.writing():
             try:
                 self.journal.set_meta(name, value)
             except LostError as error:
-                raise self._rescued(error, []) from None
+                raise self._saved_elsewhere(error, []) from None
 
     def save(self) -> None:
-        """Store the method's memory, if it has thought since."""
+        """Store the method's state, if it has thought since."""
         with self.mutex:
             if self._optimizer is not None and not (self._stale or self._ended) and self._thinking > 0.0:
-                self._store([], remember=True)
+                self._store([], state=True)
 
     def save_if_possible(self) -> None:
         """The same, but what keeps it from being stored keeps nobody from ending: it follows from the journal."""
@@ -220,14 +223,14 @@ class Session:
             self._thinking = 0.0
 
     def writing(self) -> contextlib.AbstractContextManager[Any]:
-        """The mutex, for a change; in a child process it may be held by a thread that is not there."""
+        """The mutex, for a change."""
         self.check_writable()
         return self._mutex
 
     def check_writable(self) -> None:
         if self.lock is None:
             raise StudyError(
-                f"the study {str(self.path)!r} was opened with readonly=True: open it without to change it"
+                f"the study {str(self.path)!r} was opened with readonly=True: open it without that to change it"
             )
         if os.getpid() != self._process:
             raise StudyError(
@@ -236,43 +239,44 @@ class Session:
         if self._ended:
             raise StudyError(self._ended)
 
-    def _store(self, events: list[Event], *, remember: bool = False) -> None:
+    @contextlib.contextmanager
+    def _step(self) -> Iterator[None]:
+        """A change of both: where it is interrupted the journal is right, and the optimizer is made again from it."""
+        self._stale = True
+        yield
+        self._stale = False
+
+    def _store(self, events: list[Event], *, state: bool = False) -> None:
         before = time.perf_counter()
         stale, self._stale = self._stale, True
-        memory = None
-        if remember:
+        packed = None
+        if state:
             assert self._optimizer is not None
-            memory = codec.pack(self._optimizer.memory())
+            packed = codec.pack(self._optimizer._core.method_state())
         try:
-            self.journal.append(events, memory)
+            self.journal.append(events, packed)
         except LostError as error:
-            raise self._rescued(error, events) from None
+            raise self._saved_elsewhere(error, events) from None
         for event in events:
             self._contents.note(event)
         self._stale = stale
-        if remember:
+        if state:
             self._thinking, self._price = 0.0, time.perf_counter() - before
 
-    def _rescued(self, error: LostError, events: Sequence[Event]) -> LostError:
-        """The file is gone: all that is in memory goes into another one, these events included."""
+    def _saved_elsewhere(self, error: LostError, events: Sequence[Event]) -> LostError:
+        """The file is gone: all that this process has of it goes into another one, these events included."""
         for event in events:
             self._contents.note(event)
         self._stale = False  # there is nothing to read any longer
         identity = {"identity": self._contents.identity}
         trials = self._contents.trials if self._optimizer is None else self._optimizer.trials
         try:
-            where = save_beside(self.path, Journal.contents(identity, self._contents.events(trials)))
+            where = save_beside(self.path, Journal.as_bytes(identity, self._contents.events(trials)))
         except StudyError as failure:
             self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
         else:
-            self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that"
+            self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that file"
         return LostError(self._ended)
-
-    def _check_end(self) -> None:
-        try:
-            self.journal.check_end()
-        except LostError as error:
-            raise self._rescued(error, []) from None
 
     def close(self) -> None:
         """Store what is worth it and let other processes write; done again, it does nothing."""
@@ -282,7 +286,6 @@ class Session:
             try:
                 if self.lock is not None and not self._ended:
                     self.save_if_possible()
-                    self._check_end()
             finally:
                 self._ended = f"the study {str(self.path)!r} is closed: open it again"
                 self.journal.close()
@@ -290,5 +293,100 @@ class Session:
                     self.lock.release()
 
 
-def _stored(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _valued(kind: str, number: int, value: float, message: str, details: TrialDetails, **more: Any) -> Event:
+    stored, told = None if math.isnan(value) else value, details.text if details else ""
+    return Event(kind, number, value=stored, text=message, details=told, **more)
+
+
+def open_session(path: Path, given: Mapping[str, Any], options: Mapping[str, Any], *, readonly: bool) -> Session:
+    """The study in this file, which is begun if there is none; what is given must be what it was begun with."""
+    if readonly:
+        return _checked(Session(path, None), given, options)
+    if not path.exists() and "space" not in given:
+        raise StudyError(f"there is no study {str(path)!r}: give a space to begin one")
+    if not path.parent.is_dir():
+        raise StudyError(
+            f"cannot begin a study in {str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first"
+        )
+    lock = WriterLock(path)
+    try:
+        if not path.exists():
+            _begin(path, given, options)
+        session = Session(path, lock)
+    except BaseException:
+        lock.release()
+        raise
+    return _checked(session, given, options)
+
+
+def _checked(session: Session, given: Mapping[str, Any], options: Mapping[str, Any]) -> Session:
+    try:
+        contents = session.contents
+        found = differences(contents.identity, contents.space, given, options)
+        if found:
+            raise StudyError(
+                f"{str(session.path)!r} was created with different settings: {'; '.join(found)}. Pass the original "
+                f"settings or choose another file."
+            )
+        session.constraints = given.get("constraints")
+        session.method_given = "method" in given or not plugins.is_spec(contents.identity["method"])
+        if session.lock is not None:
+            _ = session.optimizer  # now, so that what is wrong with it is said now
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _begin(path: Path, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    opt = Optimizer(**{"direction": "minimize", **given}, **options)
+    identity = {
+        "space": opt.space.to_state(),
+        "direction": opt.direction,
+        "method": opt.method,
+        "options": opt.options,
+        "seed": opt.seed,
+        **({"constraints": constraints.stored(opt.region.constraints)} if opt.region.constrained else {}),
+    }
+    try:
+        Journal.create(path, {"identity": identity})
+    except TypeError as error:
+        raise StudyError(f"these options cannot be stored: {error}") from None
+
+
+def differences(
+    identity: Mapping[str, Any], space: Space, given: Mapping[str, Any], options: Mapping[str, Any]
+) -> list[str]:
+    """What is given and is not as stored, in words; what is not given is as stored."""
+    found = []
+    for name in ("direction", "method", "seed"):
+        if name in given and not (name == "seed" and given[name] is None) and given[name] != identity[name]:
+            found.append(f"{name} is {identity[name]!r}, not {given[name]!r}")
+    stored = identity["options"]
+    for name, value in options.items():
+        with contextlib.suppress(TypeError):  # what cannot be stored is not what was stored
+            value = codec.unpack(codec.pack(value))  # a tuple is stored as a list
+        if name not in stored:
+            found.append(f"option {name} has its default value, not {short(value)}")
+        elif stored[name] != value:
+            found.append(f"option {name} is {short(stored[name])}, not {short(value)}")
+    known = identity.get("constraints", [])
+    if "constraints" in given and (now := constraints.stored(constraints.as_list(given["constraints"]))) != known:
+        found.append(f"constraints are {short(known)}, not {short(now)}" if known else "it has no constraints")
+    if "space" in given and given["space"] != space:
+        found.append(_space_difference(space, given["space"]))
+    return found
+
+
+def _space_difference(stored: Space, given: Space) -> str:
+    if len(stored) != len(given):
+        return f"the number of variables is {len(stored)}, not {len(given)}"
+    if stored.named != given.named:
+        return f"the variables have {'names' if stored.named else 'no names'}"
+    pairs = zip(stored.names, stored.variables, given.names, given.variables, strict=True)
+    for name, variable, other_name, other in pairs:
+        if name != other_name:
+            return f"the variable {name!r} has another name, {other_name!r}"
+        if variable != other:
+            return f"the variable {name} is {variable}, not {other}"
+    return "the space differs"

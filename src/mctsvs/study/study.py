@@ -9,9 +9,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
+from mctsvs.ask_tell import encode
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import Workers, run
 from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
@@ -20,8 +21,9 @@ from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import tables
-from mctsvs.study.open_study import checked_path, open_ledger
-from mctsvs.trial import Recommendation, Trial, TrialDetails, Trials, as_value
+from mctsvs.study.replay import value_of
+from mctsvs.study.session import open_session
+from mctsvs.trial import Recommendation, Trial, TrialDetails, as_value
 from mctsvs.utils.formatting import as_text
 from mctsvs.utils.validation import InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter
@@ -44,17 +46,33 @@ AS_STORED = AsStored.AS_STORED
 class Study:
     """An optimisation that is kept in a file.
 
-    >>> study = Study("run.db", [(-5, 10)] * 300, direction="minimize", seed=0)
-    >>> study.optimize(f, budget=600)
-    >>> study.best.x, study.best.value, study.importance()
+    Running the same lines again on an existing file continues the run where it ended, bit for bit, whatever ended it.
+    `Study("run.db")` takes everything from the file.
 
-    The same lines on an existing file go on where it ended, bit for bit, whatever ended it. `Study("run.db")` takes
-    everything from the file; what is given must be what the file says.
+    Args:
+        path: One file, on a disk of this machine. One process at a time writes to it, from any of its threads.
+        space: The search space, as for `mctsvs.Optimizer`. It is needed to begin a study.
+        direction: "minimize" or "maximize". A new study minimises by default.
+        method: The method, as for `mctsvs.Optimizer`.
+        seed: The same seed gives the same points. None draws one.
+        constraints: Known constraints, as for `mctsvs.Optimizer`. Functions among them are not stored, so give them
+            again when you open the study again.
+        readonly: Only look at the study. This is always possible, also while another process writes.
+        **options: Options of the method.
 
-    path        one file, on a disk of this machine; one process at a time writes to it, from any of its threads
-    space, direction, method, seed, constraints, options    as for `mctsvs.Optimizer`; functions among the constraints
-                are not stored, and are given again when the study is opened again
-    readonly    only look: always possible, also while another process writes
+    Raises:
+        StudyError: The file was created with different settings, is damaged, or is in use by another process.
+        InputError: An argument cannot be used.
+
+    Example:
+        >>> study = Study("run.db", [(-5, 10)] * 300, direction="minimize", seed=0)
+        >>> study.optimize(f, budget=600)
+        >>> study.best.x, study.best.value, study.importance()
+
+    Attributes:
+        path: The file.
+        readonly: Whether the study was opened only to look at it.
+        message: One sentence that says why the last call of `optimize` ended.
     """
 
     def __init__(
@@ -69,7 +87,7 @@ class Study:
         readonly: bool = False,
         **options: Any,
     ) -> None:
-        self.path, self.readonly = checked_path(path), readonly
+        self.path, self.readonly = _checked_path(path), readonly
         method = method if isinstance(method, AsStored) else registry.canonical(method)
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
         given = {name: value for name, value in given.items() if value is not AS_STORED}
@@ -77,86 +95,95 @@ class Study:
             given["space"] = Space.of(space)
         if constraints is not None:
             given["constraints"] = constraints
-        self._ledger = open_ledger(self.path, given, options, readonly=readonly)
-        self.stopping = threading.Event()
-        self.ending, self.message = StopReason(Status.DONE, ""), ""  # of the last run of this object
+        self._session = open_session(self.path, given, options, readonly=readonly)
+        self._stopping = threading.Event()
+        self._stop_reason, self.message = StopReason(Status.DONE, ""), ""  # of the last run of this object
 
     # what is in it
 
     @property
     def space(self) -> Space:
-        return self._ledger.contents.space
+        """The search space."""
+        return self._session.contents.space
 
     @property
     def direction(self) -> str:
-        return str(self._ledger.contents.identity["direction"])
+        """Either "minimize" or "maximize"."""
+        return str(self._session.contents.identity["direction"])
 
     @property
     def method(self) -> str:
-        return str(self._ledger.contents.identity["method"])
+        """The name of the method."""
+        return str(self._session.contents.identity["method"])
 
     @property
     def seed(self) -> int:
-        return int(self._ledger.contents.identity["seed"])
+        """The seed, also where it was drawn."""
+        return int(self._session.contents.identity["seed"])
 
     @property
     def options(self) -> dict[str, Any]:
-        return dict(self._ledger.contents.identity["options"])
+        """The options of the method that were given."""
+        return dict(self._session.contents.identity["options"])
 
     @property
     def optimizer(self) -> Optimizer:
-        """The optimizer behind it; of a study that is only read, made when first needed."""
-        return self._ledger.optimizer
+        """The `Optimizer` behind the study. For a study that is only read, it is made when first needed."""
+        return self._session.optimizer
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials in order; the value of those not told is None."""
-        with self._ledger.mutex:
-            opt = self._ledger.revived
-            return self._ledger.contents.trials if opt is None else opt.trials
+        """All trials in their order. The value of a trial that was not told is None."""
+        return self._session.trials
 
     @property
     def best(self) -> Trial:
-        """The best feasible trial told so far (the first, if several are equal); see `Optimizer.best`."""
-        with self._ledger.mutex:
-            opt = self._ledger.revived
-            if opt is not None:
-                return opt.best
-            ranked = Trials(self.direction)
-            for number in self._ledger.contents.told:
-                ranked.rank(self.trials[number])
-        if ranked.best is None:
+        """The best feasible trial so far, the first one if several are equal; see `Optimizer.best`."""
+        best = self._session.best
+        if best is None:
             raise InputError("there is no best trial yet: no evaluation has succeeded")
-        return ranked.best
+        return best
 
     @property
     def has_best(self) -> bool:
-        """Whether an evaluation has not failed yet."""
-        with self._ledger.mutex:
-            opt = self._ledger.revived
-            return any(t.value is not None and not t.failed for t in self.trials) if opt is None else opt.has_best
+        """Whether an evaluation has succeeded yet."""
+        with self._session.mutex:
+            return any(t.value is not None and not t.failed for t in self.trials)
 
     @property
     def pending(self) -> list[Trial]:
-        """Trials asked for and not yet told."""
-        with self._ledger.mutex:
-            opt = self._ledger.revived
-            return [t for t in self.trials if t.value is None] if opt is None else opt.pending
+        """The trials that were asked for and not yet told."""
+        with self._session.mutex:
+            return [t for t in self.trials if t.value is None]
 
     @property
     def evaluated(self) -> int:
-        """Trials told, without those imported: what a budget counts."""
-        with self._ledger.mutex:
+        """How many trials were told, without those imported. A budget counts these."""
+        with self._session.mutex:
             return sum(t.value is not None and t.source != "imported" for t in self.trials)
 
     def importance(self) -> dict[str, float]:
-        """Name -> score between 0 and 1, most important first; see `Optimizer.importance`."""
-        with self._ledger.mutex:
+        """How much each variable matters.
+
+        Returns:
+            Name -> score between 0 and 1, the most important first; see `Optimizer.importance`.
+
+        Example:
+            >>> list(study.importance())[:3]
+        """
+        with self._session.mutex:
             return self.optimizer.importance()
 
     def recommend(self) -> Recommendation:
-        """The point of best expected value among those evaluated; see `Optimizer.recommend`."""
-        with self._ledger.mutex:
+        """Choose the evaluated point with the best expected value, which matters if values are noisy.
+
+        Returns:
+            The trial, and mean and standard deviation of the objective there; see `Optimizer.recommend`.
+
+        Example:
+            >>> study.recommend().x
+        """
+        with self._session.mutex:
             return self.optimizer.recommend()
 
     @property
@@ -166,35 +193,65 @@ class Study:
 
     @property
     def budget(self) -> int | None:
-        """Evaluations there are to be, where that has been said."""
-        with self._ledger.mutex:
-            log = self._ledger.contents.log
-            return next((event.number for event in reversed(log) if event.kind == "plan"), None)
+        """The planned number of evaluations, if it is known."""
+        return self._session.contents.budget
 
     @property
-    def notes(self) -> dict[str, Any]:
-        """What `note` has stored."""
-        with self._ledger.mutex:
-            return {name: value for name, value in self._ledger.journal.meta().items() if name != "identity"}
+    def user_attrs(self) -> dict[str, Any]:
+        """What `set_user_attr` has stored: name -> value."""
+        with self._session.mutex:
+            return {name: value for name, value in self._session.journal.meta().items() if name != "identity"}
 
-    def note(self, name: str, value: Any) -> None:
-        """Keep plain data (numbers, strings, lists, dicts, arrays) with the study under a name."""
+    def set_user_attr(self, name: str, value: Any) -> None:
+        """Store a value of yours with the study.
+
+        Args:
+            name: The name of the attribute. An attribute of that name is replaced.
+            value: Plain data: numbers, strings, lists, dicts and arrays.
+
+        Raises:
+            InputError: The value is not plain data.
+
+        Example:
+            >>> study.set_user_attr("machine", {"cores": 16})
+            >>> study.user_attrs["machine"]
+        """
         if name == "identity":
-            raise InputError("a note cannot be called 'identity': that is what the study is")
+            raise InputError(
+                "an attribute cannot be called 'identity', which the study uses itself: choose another name"
+            )
         try:
-            self._ledger.note(name, value)
+            self._session.set_attr(name, value)
         except TypeError as error:
-            raise InputError(f"the note {name!r} cannot be stored: {error}") from None
+            raise InputError(f"the attribute {name!r} cannot be stored: {error}") from None
 
     # what changes it
 
     def plan(self, budget: int) -> None:
-        """How many evaluations there will be in all, as `optimize` says it; see `Optimizer.plan`."""
-        self._ledger.plan(check_count("budget", budget))
+        """Say how many evaluations there will be in all, as `optimize` does; see `Optimizer.plan`.
+
+        Args:
+            budget: The number of evaluations, those already made included.
+
+        Example:
+            >>> study.plan(600)
+        """
+        self._session.plan(check_count("budget", budget))
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """The next n points to evaluate, stored before they are returned; see `Optimizer.ask`."""
-        return self._ledger.ask(n)
+        """Ask for the next points to evaluate. They are stored before they are returned.
+
+        Args:
+            n: How many points.
+
+        Returns:
+            A trial for each point; see `Optimizer.ask`.
+
+        Example:
+            >>> (trial,) = study.ask()
+            >>> study.tell(trial, f(trial.x))
+        """
+        return self._session.ask(n)
 
     def tell(
         self,
@@ -205,27 +262,57 @@ class Study:
         constraints: Mapping[str, float] | None = None,
         noise: float | None = None,
     ) -> None:
-        """The value of a trial, stored before the method gets it; None, NaN and infinities: it failed.
+        """Tell the value of a trial. It is stored before the method gets it.
 
-        constraints, noise and the trial's `attrs` as for `Optimizer.tell`.
+        Args:
+            trial: A trial from `ask`, or its number. Its `attrs` are stored too.
+            value: The value of the objective. None, NaN and infinities mean that the evaluation failed.
+            message: Why it failed.
+            constraints: Measured constraints, name -> number, each at most 0 where it holds.
+            noise: The standard deviation of the value's noise, if it is known.
+
+        Raises:
+            InputError: The trial was told before, or was never asked for.
+
+        Example:
+            >>> study.tell(trial, 1.5, constraints={"stress": -0.2})
         """
         details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._ledger.tell(trial, _value(value), as_text(message), details)
+        self._session.tell(trial, _value(value), as_text(message), details)
 
     def enqueue(self, points: Iterable[Any]) -> None:
-        """Points, vectors or dicts of name -> value, to be tried before the method's own."""
-        self._ledger.check_writable()
-        self._ledger.enqueue([self.optimizer.unit_of(point) for point in points])
+        """Add points that are to be evaluated before the method's own.
+
+        Args:
+            points: Vectors, or dicts of name -> value.
+
+        Raises:
+            InputError: A point is outside of the space.
+
+        Example:
+            >>> study.enqueue([[0.5] * 300])
+        """
+        self._session.check_writable()
+        self._session.enqueue([encode(self.optimizer.region, point) for point in points])
 
     def import_points(self, source: Any) -> int:
-        """Earlier evaluations as a warm start; how many there were.
+        """Add evaluations made elsewhere. They become trials that do not count towards a budget.
 
-        source  a CSV or Parquet file with a column for each variable and one called value (as `export` writes it),
-                a pandas DataFrame of that form, another Study, or an Optuna study. No value: it failed.
+        Args:
+            source: A CSV or Parquet file with a column for each variable and one called value, as `export` writes it;
+                a pandas DataFrame of that form; another Study; or an Optuna study. Rows without a value are
+                evaluations that failed.
 
-        They become trials that do not count towards a budget. A large file is one transaction: all of it or nothing.
+        Returns:
+            How many evaluations there were. Either all of them are added or none.
+
+        Raises:
+            InputError: The source cannot be read, or one of its points is outside of the space.
+
+        Example:
+            >>> study.import_points("earlier.csv")
         """
-        self._ledger.check_writable()
+        self._session.check_writable()
         rows = tables.rows(source, self.space, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
@@ -236,7 +323,7 @@ class Study:
                 named = isinstance(source, str | os.PathLike)
                 place = f"row {i} of the file {str(source)!r}" if named else f"evaluation {i} of the source"
                 raise InputError(f"{place}: {error}") from None
-        self._ledger.insert(rows)
+        self._session.insert(rows)
         return len(rows)
 
     def optimize(
@@ -291,22 +378,22 @@ class Study:
             >>> with Study("run.db", [(-5, 10)] * 300) as study:
             ...     best = study.optimize(f, budget=600, workers=4)
         """
-        self._ledger.check_writable()
+        self._session.check_writable()
         criteria = StoppingCriteria(target, max_seconds, patience, max_failures)
         workers_ = Workers(workers, executor, asynchronous, timeout)
-        self.stopping.clear()
-        self.ending = self._run(f, budget, criteria, workers_, callback=callback, progress=progress)
-        if self.ending.status is Status.FAILING:
+        self._stopping.clear()
+        self._stop_reason = self._run(f, budget, criteria, workers_, callback=callback, progress=progress)
+        if self._stop_reason.status is Status.FAILING:
             last = max((t for t in self.trials if t.failed), key=lambda t: t.times.told or 0.0)
             raise StudyError(
-                f"{self.ending.message}, trial {last.number} with: {last.message}. "
+                f"{self._stop_reason.message}, trial {last.number} with: {last.message}. "
                 f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
             )
-        if self.ending.status is Status.EXHAUSTED:
-            warnings.warn(f"{self.ending.message}; the run ends", RuntimeWarning, stacklevel=2)
-        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), self.ending.message)))
+        if self._stop_reason.status is Status.EXHAUSTED:
+            warnings.warn(f"{self._stop_reason.message}; the run ends", RuntimeWarning, stacklevel=2)
+        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), self._stop_reason.message)))
         if not self.evaluated:
-            raise StudyError(f"nothing was evaluated: {self.ending.message}")
+            raise StudyError(f"nothing was evaluated: {self._stop_reason.message}")
         if not self.has_best:
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
@@ -314,15 +401,15 @@ class Study:
     def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
         """The loop, which leaves the study as it can be opened again."""
         try:
-            return run(_StoredTrials(self), self, f, budget, *how, stop=self.stopping, **more)
+            return run(_StoredTrials(self), self, f, budget, *how, stop=self._stopping, **more)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
-            self._ledger.save_if_possible()
+            self._session.save_if_possible()
 
     def stop(self) -> None:
         """End the run that is going on, from any thread or from the callback; evaluations under way are waited for."""
-        self.stopping.set()
+        self._stopping.set()
 
     def _progress(self, budget: int) -> str:
         best = (
@@ -331,33 +418,61 @@ class Study:
         return f"stopped after {self.evaluated} of {budget} evaluations, all stored; {best}"
 
     def save(self) -> None:
-        """Store the method's memory, so that resuming takes no thinking. Nothing is ever lost without it."""
+        """Store the method's state, so that resuming takes less time. Nothing is ever lost without it."""
         if not self.readonly:
-            self._ledger.save()
+            self._session.save()
 
     # in and out
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each trial: number, value, source, iteration, message, and a column for each variable.
+        """Everything that is known of the trials as a table.
 
-        Behind them constraints, noise and attributes, where there are any, then the phase of the search in words, when
-        the trial was asked for and told, the seconds it took and the method thought, and the worker.
+        Returns:
+            A DataFrame with a row for each trial: number, value, source, iteration, message, and a column for each
+            variable; then constraints, noise and attributes, where there are any; then the phase of the search, when
+            the trial was asked for and told, the seconds that it and the method took, and the worker.
+
+        Raises:
+            InputError: pandas is not installed.
+
+        Example:
+            >>> study.to_dataframe().sort_values("value").head()
         """
         return tables.dataframe(self.trials, self.space, times=True)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write what the search has learned as one page that any browser opens, without a network."""
+        """Write what the search has learned as one page that any browser opens, without a network.
+
+        Args:
+            path: The file to write.
+
+        Returns:
+            The path of the page.
+
+        Example:
+            >>> study.report("report.html")
+        """
         from mctsvs.visualization.report import write
 
         return write(self, path)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """The same without times as a CSV or Parquet file, by the ending of its name; `import_points` reads it."""
+        """Write the trials as a table that `import_points` reads.
+
+        Args:
+            path: The file to write. Its name ends in .csv or .parquet.
+
+        Raises:
+            InputError: The file cannot be written, or a library for it is not installed.
+
+        Example:
+            >>> study.export("trials.csv")
+        """
         tables.export(Path(path), self.trials, self.space)
 
     def close(self) -> None:
-        """Store what is worth it and let other processes write; done again, it does nothing."""
-        self._ledger.close()
+        """Close the file, so that other processes can write to it. Closing it again does nothing."""
+        self._session.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # forgotten studies must not stay locked
@@ -366,9 +481,7 @@ class Study:
     def __enter__(self) -> Study:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -379,7 +492,7 @@ class Study:
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Study {self.path.name}, {self.method}")
 
@@ -388,7 +501,7 @@ class _StoredTrials:
     """The trials of a study as the loop knows them: everything is stored before anybody learns of it."""
 
     def __init__(self, study: Study) -> None:
-        self.study, self.session = study, study._ledger
+        self.study, self.session = study, study._session
 
     @property
     def optimizer(self) -> Optimizer:
@@ -397,7 +510,7 @@ class _StoredTrials:
     @property
     def early(self) -> Mapping[int, Evaluation]:
         results = self.session.contents.results
-        return {number: Evaluation(value, message, 0.0) for number, (value, message) in results.items()}
+        return {number: Evaluation(value_of(event), event.text, 0.0) for number, event in results.items()}
 
     @property
     def deaths(self) -> Mapping[int, int]:
@@ -432,3 +545,11 @@ def _stored(trial: Trial, evaluation: Evaluation) -> tuple[float, str, TrialDeta
 
 def _value(value: float | None) -> float:
     return as_value(value) + 0.0  # 0.0 for -0.0, as SQLite keeps it
+
+
+def _checked_path(path: Any) -> Path:
+    if path == ":memory:":
+        raise InputError("a study is a file, not ':memory:': give a name such as 'run.db', or use mctsvs.Optimizer")
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a study's file cannot be {short(path)}: give its name first, such as Study('run.db', space)")
+    return Path(path)

@@ -3,8 +3,8 @@
 A table has one row per evaluation, a column for each searched variable in the user's units, empty where the variable
 does not exist, and a column `value`, empty where the evaluation failed. `export` adds number, source, iteration and
 message before them. A variable with the name of one of these has a column called `params_NAME`, as in Optuna's tables.
-Where trials have them, further columns are `constraint_NAME`, `noise` and `attr_NAME`, the latter as JSON (`trial_...`
-if a variable has that name).
+Where trials have them, further columns are `constraint_NAME`, `noise` and `attr_NAME`, the latter as JSON. A further
+column with the name of a variable is called `trial_...`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import difflib
-import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ Row = tuple[Array, float, str, TrialDetails]
 
 OWN = ("number", "value", "source", "iteration", "message")
 NEAR = 0.85  # a name as like "value" as that is meant so: `valu` and `values`, not `volume`
+STAMPS = ("asked", "told")  # columns that are moments, in seconds since 1970
 
 
 def columns(space: Space) -> list[str]:
@@ -40,35 +40,40 @@ def columns(space: Space) -> list[str]:
     return [f"params_{name}" if name in OWN else name for name in space.names]
 
 
-def extra_columns(trials: Iterable[Trial], space: Space) -> dict[str, Callable[[Trial], Any]]:
-    """The columns of what is told beside values, and what is in them; none where nothing is."""
+def _table(trials: Sequence[Trial], space: Space, *, times: bool = False) -> dict[str, tuple[Any, list[Any]]]:
+    """Name -> type and cells of each column, None where a cell is empty."""
+    params = [t.params for t in trials]
+    table: dict[str, tuple[Any, list[Any]]] = {
+        "number": (int, [t.number for t in trials]),
+        "value": (float, [t.value if t.has_value else None for t in trials]),
+        "source": (str, [t.source for t in trials]),
+        "iteration": (int, [t.iteration for t in trials]),
+        "message": (str, [t.message for t in trials]),
+    }
+    for column, name, variable in zip(columns(space), space.names, space.variables, strict=True):
+        table[column] = _column_type(variable), [p.get(name) for p in params]
 
-    def constraint(name: str, t: Trial) -> float | None:
-        value = (t.constraints or {}).get(name, math.nan)
-        return None if math.isnan(value) else value
+    def add(name: str, kind: Any, cells: list[Any]) -> None:
+        table[f"trial_{name}" if name in table else name] = kind, cells
 
-    def attribute(name: str, t: Trial) -> str | None:
-        return json.dumps(t.attrs[name]) if name in t.attrs else None
+    for name in dict.fromkeys(name for t in trials for name in t.constraints or ()):
+        measured = [(t.constraints or {}).get(name, math.nan) for t in trials]
+        add(f"constraint_{name}", float, [None if math.isnan(value) else value for value in measured])
+    if any(t.noise is not None for t in trials):
+        add("noise", float, [t.noise for t in trials])
+    for name in dict.fromkeys(name for t in trials for name in t.attrs):
+        add(f"attr_{name}", object, [json.dumps(t.attrs[name]) if name in t.attrs else None for t in trials])
+    if times:
+        add("phase", object, [t.purpose for t in trials])
+        for name in (*STAMPS, "seconds", "thinking"):
+            add(name, float, [getattr(t.times, name) for t in trials])
+        add("worker", object, [t.times.worker for t in trials])
+    return table
 
-    found: dict[str, Callable[[Trial], Any]] = {}
-    for t in trials:
-        for name in t.constraints or ():
-            found.setdefault(f"constraint_{name}", functools.partial(constraint, name))
-        if t.noise is not None:
-            found.setdefault("noise", lambda t: t.noise)
-        for name in t.attrs:
-            found.setdefault(f"attr_{name}", functools.partial(attribute, name))
-    taken = {*OWN, *columns(space)}
-    return {f"trial_{name}" if name in taken else name: cell for name, cell in found.items()}
 
-
-def records(trials: Iterable[Trial], extra: Mapping[str, Callable[[Trial], Any]]) -> Iterator[list[Any]]:
-    """One row per trial, as in the table."""
-    for t in trials:
-        params = t.params
-        value = t.value if t.has_value else None
-        more = [cell(t) for cell in extra.values()]
-        yield [t.number, value, t.source, t.iteration, t.message, *map(params.get, t.space.names), *more]
+def _column_type(variable: Variable) -> Any:
+    whole = "Int64" if variable.when else int  # numpy's whole numbers have no empty cells
+    return object if variable.labels is not None else whole if isinstance(variable, Integer) else float
 
 
 def dataframe(trials: Sequence[Trial], space: Space, *, times: bool = False) -> pandas.DataFrame:
@@ -77,36 +82,11 @@ def dataframe(trials: Sequence[Trial], space: Space, *, times: bool = False) -> 
         import pandas
     except ImportError:
         raise InputError("a table needs pandas, not installed here: pip install 'mctsvs[pandas]'") from None
-    extra = extra_columns(trials, space)
-    rows = list(zip(*records(trials, extra), strict=True)) or [()] * (len(OWN) + len(space))
-    kinds = [int, float, str, int, str, *map(_column_type, space.variables)]
-    kinds += [object if name.removeprefix("trial_").startswith("attr_") else float for name in extra]
-    names = [*OWN, *columns(space), *extra]
-    table = {name: pandas.Series(row, dtype=kind) for name, row, kind in zip(names, rows, kinds, strict=True)}
-    for name, column in (_times(trials) if times else {}).items():
-        kind = object if name in ("phase", "worker") else float
-        series = pandas.Series(column, dtype=kind)
-        stamps = name in ("asked", "told")
-        free = f"trial_{name}" if name in table else name
-        table[free] = pandas.to_datetime(series, unit="s", utc=True) if stamps else series
+    table = {name: pandas.Series(c, dtype=kind) for name, (kind, c) in _table(trials, space, times=times).items()}
+    for name in STAMPS if times else ():
+        stamp = f"trial_{name}" if name in columns(space) else name
+        table[stamp] = pandas.to_datetime(table[stamp], unit="s", utc=True)
     return pandas.DataFrame(table)
-
-
-def _times(trials: Sequence[Trial]) -> dict[str, list[Any]]:
-    """Columns of what is known about time."""
-    return {
-        "phase": [t.purpose for t in trials],
-        "asked": [t.times.asked for t in trials],
-        "told": [t.times.told for t in trials],
-        "seconds": [t.times.seconds for t in trials],
-        "thinking": [t.times.thinking for t in trials],
-        "worker": [t.times.worker for t in trials],
-    }
-
-
-def _column_type(variable: Variable) -> Any:
-    whole = "Int64" if variable.when else int  # numpy's whole numbers have no empty cells
-    return object if variable.labels is not None else whole if isinstance(variable, Integer) else float
 
 
 def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
@@ -115,11 +95,11 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
         if kind == "parquet":
             _write_parquet(path, trials, space)
             return
+        table = _table(trials, space)
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            extra = extra_columns(trials, space)
-            writer.writerow([*OWN, *columns(space), *extra])
-            writer.writerows(records(trials, extra))
+            writer.writerow(table)
+            writer.writerows(zip(*(cells for _, cells in table.values()), strict=True))
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
@@ -132,7 +112,11 @@ def _write_parquet(path: Path, trials: Sequence[Trial], space: Space) -> None:
     try:
         table.to_parquet(path)
     except ImportError:
-        raise InputError("Parquet files need pyarrow, not installed here: pip install 'mctsvs[pandas]'") from None
+        raise _no_pyarrow() from None
+
+
+def _no_pyarrow() -> InputError:
+    return InputError("Parquet files need pyarrow, not installed here: pip install 'mctsvs[pandas]'")
 
 
 def rows(source: Any, space: Space, direction: str) -> list[Row]:
@@ -178,7 +162,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
         try:
             import pyarrow.parquet
         except ImportError:
-            raise InputError("Parquet files need pyarrow, not installed here: pip install 'mctsvs[pandas]'") from None
+            raise _no_pyarrow() from None
         table: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
         return table
     except InputError:
@@ -220,7 +204,7 @@ def _from_table(table: Sequence[Mapping[Any, Any]], space: Space, name: str) -> 
     for i, row in enumerate(table, 1):
         try:
             unit, message = space.encode_params(_point(row, space)), str(row.get("message") or "")
-            found.append((unit, _table_value(row["value"]), message, _details(row, extra)))
+            found.append((unit, as_value(_number(row["value"])) + 0.0, message, _details(row, extra)))
         except InputError as error:
             raise InputError(f"row {i} of {name}: {error}") from None
     return found
@@ -251,16 +235,11 @@ def _details(row: Mapping[Any, Any], extra: Mapping[str, str]) -> TrialDetails:
         elif name == "noise":
             noise = _number(cell)
         elif isinstance(cell, str) and cell:
-            attrs[name.removeprefix("attr_")] = _from_json(cell)
+            attrs[name.removeprefix("attr_")] = cell
+            with contextlib.suppress(ValueError):  # a text that is not JSON is a text
+                attrs[name.removeprefix("attr_")] = json.loads(cell)
     known = any(c is not None for c in constraints.values())
     return TrialDetails.of(constraints if known else None, noise, attrs)
-
-
-def _from_json(cell: str) -> Any:
-    try:
-        return json.loads(cell)
-    except ValueError:
-        return cell
 
 
 def _number(cell: Any) -> Any:
@@ -271,10 +250,6 @@ def _number(cell: Any) -> Any:
         with contextlib.suppress(ValueError):
             return float(cell) if cell.strip() else None
     return cell
-
-
-def _table_value(cell: Any) -> float:
-    return as_value(_number(cell)) + 0.0
 
 
 def _parsed(value: Any, space: Space, v: int) -> Any:
@@ -296,11 +271,6 @@ def _parsed(value: Any, space: Space, v: int) -> Any:
         except ValueError:
             return value  # the space says what is wrong
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _optuna_details(trial: Any) -> TrialDetails:
-    given = trial.system_attrs.get("constraints")
-    return TrialDetails.of(None if given is None else {f"constraint{i}": c for i, c in enumerate(given)})
 
 
 def _is_whole(space: Space, params: Mapping[str, Any]) -> bool:
@@ -328,7 +298,9 @@ def _from_optuna(study: Any, space: Space, direction: str) -> list[Row]:
             value = trial.value if trial.state.name == "COMPLETE" else math.nan
             point = {name: trial.params[name] for name in space.names if name in trial.params}
             message = "" if trial.state.name == "COMPLETE" else f"failed in Optuna trial {trial.number}"
-            found.append((space.encode_params(point), as_value(value), message, _optuna_details(trial)))
+            measured = trial.system_attrs.get("constraints")
+            constraints = None if measured is None else {f"constraint{i}": c for i, c in enumerate(measured)}
+            found.append((space.encode_params(point), as_value(value), message, TrialDetails.of(constraints)))
         elif finished:
             absent |= missing if trial.params else set()
     if absent and not found:
