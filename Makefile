@@ -74,7 +74,7 @@ speed: $(VENV)/stamp-test
 
 # every table and figure of the paper (days with the slow methods; ARGS=--quick: minutes)
 reproduce: $(VENV)/stamp-test
-	$(BIN)/mctsvs bench reproduce all -o docs/results $(ARGS)
+	$(BIN)/mctsvs bench reproduce all -o docs/results/paper $(ARGS)
 
 $(VENV):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mctsvs needs Python 3.11 or newer")'

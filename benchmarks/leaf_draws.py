@@ -2,7 +2,7 @@
 
     python benchmarks/leaf_draws.py --problem Levy10_100 --seeds 2021-2030 --share 0.068
 
-TuRBO's published program draws inexactly at more than 2,000 candidates: docs/results/turbo-sampling.md says what share
+TuRBO's published program draws inexactly at more than 2,000 candidates: docs/results/paper.md says what share
 of the variance is left. This shrinks our exact draws towards the mean by as much, a stand-in for that program's own.
 """
 

@@ -1,10 +1,10 @@
 """Values: our methods beside other libraries, on one protocol.
 
     python benchmarks/peers.py [--problems NAME ...] [--methods NAME ...] [--seeds 0-9] [--budget 200] [--workers 2]
-                               [--centre] [--results results/peers] [--readme README.md]
+                               [--centre] [--results results/peers]
     python benchmarks/peers.py coco [--suite bbob-largescale] [--dimensions 40,80] [--functions 1-24]
                                [--instances 11-13] [--methods NAME ...] [--budget 200] [--workers 2]
-                               [--results results/coco] [--figure docs/results/coco]
+                               [--results results/coco] [--figure STEM]
 
 Active variables at random positions, optima at random places (both from the problem's seed s, the method's seed is s +
 1000), one thread a process. The best TRUE value after 50, 100, 200 and 600 evaluations, where the search may see a
@@ -55,7 +55,6 @@ import rows
 import tables
 from mctsvs.bench import problems, suites
 from mctsvs.bench.algorithms import ConfiguredMethod
-from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.problems import coco
 from mctsvs.bench.record import RunRecord, RunSettings, follow, make_optimizer
 from mctsvs.bench.run_store import Job, RunStore
@@ -76,7 +75,6 @@ PROBLEMS = (
     "Rosenbrock60",
 )
 METHODS = ("auto", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe", "cma-es", "random")
-HEADLINE = ("Hartmann6_500", "Levy10_300", "Hartmann6_5_500_v", "Hartmann6_500@0.1", "Levy10_300@1")
 POINTS = (50, 100, 200, 600)
 NEEDS = {**outside.NEEDS, **native.NEEDS}
 SUITES = ("bbob", "bbob-largescale", "bbob-mixint", "bbob-noisy")  # those whose value alone says who is ahead
@@ -181,38 +179,6 @@ def finish(wanted: Sequence[Job], store: RunStore, workers: int) -> None:
             print(f"{count}/{len(missing)} {said}", flush=True)
 
 
-def headline(runs: Sequence[Run]) -> str:
-    """The README's table: after 100 and 200 evaluations, best mean of the first problem first."""
-    lines = []
-    for method in {run.method for run in runs}:
-        groups = [enough(runs, problem, method) for problem in HEADLINE]
-        if not all(groups):
-            continue
-        cells = []
-        for group in groups:
-            ends = [np.array([run.at[n] for run in group]) for n in (100, 200) if n in group[0].at]
-            cells.append("; ".join(map(short, ends)) + (" at 100" if len(ends) == 1 else "") + f" ({len(group)})")
-        first = float(np.mean([run.at[100] for run in groups[0]]))
-        name = f"**{method}**" if method == "auto" else method
-        lines.append((-first, [name, *cells, tables.ms([run for group in groups for run in group])]))
-    best = ["optimum", *(f"{problems.make(name.partition('@')[0]).optimum:.4g}" for name in HEADLINE), ""]
-    head = ["after 100; 200 evaluations (runs)", *HEADLINE, "ms"]
-    return markdown_table(head, [*(cells for _, cells in sorted(lines)), best])
-
-
-def enough(runs: Sequence[Run], problem: str, method: str) -> list[Run]:
-    """At least three runs of 200 evaluations, or of 100, or none."""
-    kept = [run for run in runs if (run.problem, run.method) == (problem, method)]
-    groups = [[run for run in kept if run.budget == budget] for budget in (200, 100)]
-    return next((group for group in groups if len(group) >= 3), [])
-
-
-def short(values: Array) -> str:
-    """Mean and standard error."""
-    digits = 2 if np.abs(values).max() >= 10 else 3
-    return f"{values.mean():.{digits}f} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
-
-
 def usable(names: Sequence[str]) -> list[str]:
     """The methods whose libraries are here; what is left out is said."""
     here = []
@@ -295,10 +261,6 @@ def run_problems(arguments: argparse.Namespace) -> None:
     print(tables.values(stored))
     if noisy := [run for run in chosen if run.at]:
         print(f"\nTrue value of the recommended point:\n\n{tables.values(noisy)}")
-    if arguments.readme is not None:
-        before, rest = arguments.readme.read_text().split("<!-- peers -->")
-        after = rest.split("<!-- /peers -->")[1]
-        arguments.readme.write_text(f"{before}<!-- peers -->\n{headline(stored)}\n<!-- /peers -->{after}")
 
 
 def main() -> None:
@@ -310,7 +272,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--centre", action="store_true")
     parser.add_argument("--results", type=Path, default=Path("results/peers"), help="folder of the finished runs")
-    parser.add_argument("--readme", type=Path, help="write the headline table there, between <!-- peers --> marks")
     parser.set_defaults(command=run_problems)
     add_suite(parser.add_subparsers(metavar="coco").add_parser("coco", help="a suite of COCO's"))
     arguments = parser.parse_args()

@@ -1,9 +1,8 @@
 """What TuRBO's draws are worth: Thompson sampling over candidates with GPyTorch, exact and beyond its Cholesky limit.
 
     python benchmarks/sampling.py run DIR --methods turbo,mcts-vs-turbo --limits 2000,10000 --workers 8
-    python benchmarks/sampling.py draws > docs/results/turbo-draws.csv   # variance that draws keep, by candidates
-    python benchmarks/sampling.py page DIR --cpu DIR   # numbers, figure and tables of docs/results/turbo-sampling.md
-    python benchmarks/sampling.py small DIR   # the table of runs with so few variables that the limit is not reached
+    python benchmarks/sampling.py draws > docs/results/tables/turbo-draws.csv   # what draws keep, by candidates
+    python benchmarks/sampling.py collect DIR --cpu DIR   # docs/results/tables/turbo-sampling.csv
 
 TuRBO is written here after its published description and settings (Eriksson et al., NeurIPS 2019: 50 steps of Adam,
 min(100 d, 5000) candidates, draws with the noise in them, the whole region in the model), apart from the library's own,
@@ -287,9 +286,7 @@ def show_draws(arguments: argparse.Namespace) -> None:
             print(f"{m},{limit},{share:.3f},{len(np.unique(drawn.argmax(axis=1)))}")
 
 
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
-BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
-SMALL = "<!-- small -->", "<!-- /small -->"
+TABLES = Path(__file__).resolve().parents[1] / "docs" / "results" / "tables"
 AT = (50, 100, 200, 300, 600)
 NAMES = {2000: "published limit, 2,000", 10000: "exact, 10,000"}
 
@@ -305,13 +302,13 @@ def collect(folder: Path, device: str) -> list[dict[str, Any]]:
     return rows
 
 
-def tables(rows: list[dict[str, Any]]) -> str:
+def tables(rows: list[dict[str, Any]], paper: Path) -> str:
     """Markdown: both limits beside the authors' runs and the library's, and their difference by seed."""
     from mctsvs.bench import stats
     from mctsvs.bench.comparison import markdown_table
     from mctsvs.bench.results import OURS, THEIRS, Numbers
 
-    known, paper = (Numbers.read(RESULTS / f"significance{ending}.csv") for ending in ("", "-paper"))
+    known, with_papers = (Numbers.read(paper / f"significance{ending}.csv") for ending in ("", "-paper"))
     parts = []
     for device, method in (("gpu", "turbo"), ("gpu", "mcts-vs-turbo"), ("cpu", "turbo")):
         body = []
@@ -327,7 +324,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
             pair = [[ends[n][seed] for seed in shared] for n in (10000, 2000)]
             cells += [str(gain), f"{stats.signed_rank(*pair):.2g}"] if shared else ["", ""]
             beside = [known.at(source, problem, method, "significance") for source in (THEIRS, OURS)]
-            beside.insert(1, paper.at(OURS, problem, method, "significance"))
+            beside.insert(1, with_papers.at(OURS, problem, method, "significance"))
             cells += [f"{found} ({found.n} runs)" if found else "" for found in beside]
             body.append([problem, *cells])
         header = ["problem", *NAMES.values(), "exact - published, by seed", "p", "authors' runs"]
@@ -336,67 +333,13 @@ def tables(rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
-def small_table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: values at both limits, and in how many runs they are the same all the way."""
-    from mctsvs.bench import stats
-    from mctsvs.bench.comparison import markdown_table
-
-    body = []
-    points = [name for name in rows[0] if name.startswith("at_")]
-    for problem in dict.fromkeys(row["problem"] for row in rows):
-        own = [{r["seed"]: r for r in rows if r["problem"] == problem and int(r["limit"]) == limit} for limit in NAMES]
-        same = sum(all(own[0][seed][n] == own[1][seed][n] for n in points) for seed in own[0])
-        means = [str(stats.summary([float(r[points[-1]]) for r in runs.values()])) for runs in own]
-        body.append([problem, *means, f"{same} of {len(own[0])}"])
-    last = points[-1].removeprefix("at_")
-    return markdown_table(
-        ["problem", *(f"{name}, at {last}" for name in NAMES.values()), "runs that are the same"], body
-    )
-
-
-def make_small(arguments: argparse.Namespace) -> None:
-    """The file of numbers, and the table between its marks."""
-    rows = collect(arguments.folder, "cpu")
-    save(rows, "turbo-small.csv")
-    page = RESULTS / "turbo-sampling.md"
-    before, _, rest = page.read_text().partition(SMALL[0])
-    page.write_text(f"{before}{SMALL[0]}\n\n{small_table(rows)}\n\n{SMALL[1]}{rest.partition(SMALL[1])[2]}")
-
-
-def save(rows: list[dict[str, Any]], name: str) -> None:
-    with (RESULTS / name).open("w", newline="") as file:
+def make_numbers(arguments: argparse.Namespace) -> None:
+    """The file of numbers."""
+    rows = collect(arguments.folder, "gpu") + (collect(arguments.cpu, "cpu") if arguments.cpu else [])
+    with (TABLES / "turbo-sampling.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def draw_page(folder: Path) -> None:
-    """Regret of both methods at both limits."""
-    from mctsvs.bench import comparison, figures, problems, stats
-
-    plots: list[figures.Plot] = []
-    for problem in FOUR:
-        curves = []
-        for method in ("turbo", "mcts-vs-turbo"):
-            for limit in NAMES:
-                traces = [json.loads(p.read_text())["trace"] for p in folder.glob(f"{problem}-{method}-{limit}-*.json")]
-                found = [stats.summary([trace[n - 1] for trace in traces]) for n in range(10, 601, 10)]
-                mean, error = np.array([s.mean for s in found]), np.array([s.error for s in found])
-                label = f"{method}[{'exact draws' if limit > 5000 else 'published limit'}]"
-                curves.append(figures.Curve(label, np.arange(10.0, 601.0, 10.0), mean, error))
-        plots.append(comparison.plotted(problem, curves, optimum=problems.make(problem).optimum, named=not plots))
-    figures.draw(plots, RESULTS / "turbo-sampling")
-
-
-def make_page(arguments: argparse.Namespace) -> None:
-    """The file of numbers, the figure, and the page's tables between its marks."""
-    rows = collect(arguments.folder, "gpu") + (collect(arguments.cpu, "cpu") if arguments.cpu else [])
-    save(rows, "turbo-sampling.csv")
-    draw_page(arguments.folder)
-    page = RESULTS / "turbo-sampling.md"
-    text = page.read_text() if page.is_file() else f"# TuRBO's draws\n\n{BEGIN}\n{END}\n"
-    before, _, rest = text.partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{tables(rows)}\n\n{END}{rest.partition(END)[2]}")
 
 
 def main() -> None:
@@ -414,13 +357,10 @@ def main() -> None:
     command = commands.add_parser("draws")
     command.add_argument("--points", type=int, default=100)
     command.set_defaults(command=show_draws)
-    command = commands.add_parser("page")
+    command = commands.add_parser("collect")
     command.add_argument("folder", type=Path)
     command.add_argument("--cpu", type=Path)
-    command.set_defaults(command=make_page)
-    command = commands.add_parser("small")
-    command.add_argument("folder", type=Path)
-    command.set_defaults(command=make_small)
+    command.set_defaults(command=make_numbers)
     arguments = parser.parse_args()
     arguments.command(arguments)
 

@@ -3,11 +3,14 @@
     python benchmarks/tables.py collect STORE ... --to docs/results/tables/NAME.csv [--at 50,100,200]
            [--problems PATTERN ...] [--methods NAME ...] [--seeds 0-9] [--recommended] [--wall] [--add]
     python benchmarks/tables.py write [PAGE ...] [--check]
-    python benchmarks/tables.py figure docs/results/tables/coco.csv --to docs/results/coco
+    python benchmarks/tables.py print "ranks coco.csv D=40 groups"
+    python benchmarks/tables.py headline README.md
 
 `collect` makes a file anew out of finished runs (rows.py says what is in a line; `--recommended`: true values of
-recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs bench compare` shows). With `--methods`, lines are in
-that order. Of several stores the last that has a run counts; with `--add` the file itself is the first.
+recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs bench compare` shows). With `--methods`, lines
+are in that order. Of several stores the last that has a run counts; with `--add` the file itself is the first.
+
+`print` shows one table, `headline` writes the README's between its marks.
 
 In a page a table stands between `<!-- table: KIND NAME.csv OPTIONS -->` and `<!-- /table -->`; `write` computes all of
 them, `--check` only names the first that differs. OPTIONS choose runs: `problem=NAME` or several with commas between,
@@ -22,11 +25,15 @@ them, `--check` only names the first that differs. OPTIONS choose runs: `problem
     lead        a suite: mean rank of the file's first method and the next best, a line for each number of variables
     feasible    a suite with constraints: mean ranks, and on how many problems there is a feasible value
     first       one problem with constraints: when there is a feasible value, and the best one
+    limits      TuRBO with exact draws and at the published limit, in 600 evaluations
+    draws       what the limit does to draws of one model
+    entries     the experiments of the paper, from the numbers in docs/results/paper; it names no file
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -35,9 +42,12 @@ from pathlib import Path
 import numpy as np
 
 import rows
-from mctsvs.bench import comparison, suites
+import sampling
+from mctsvs.bench import comparison, problems, suites
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.comparison import markdown_table
+from mctsvs.bench.paper.experiments import ENTRIES
+from mctsvs.bench.paper.page import Page
 from mctsvs.bench.problems import coco
 from mctsvs.bench.run_store import Runs
 from mctsvs.bench.stats import Summary, summary
@@ -172,24 +182,87 @@ def first(runs: Sequence[Run]) -> str:
     return markdown_table(head, lines)
 
 
+def limits(path: Path) -> str:
+    with path.open(newline="") as file:
+        return sampling.tables(list(csv.DictReader(file)), path.parents[1] / "paper")
+
+
+def draws(path: Path) -> str:
+    with path.open(newline="") as file:
+        header, *lines = csv.reader(file)
+    return markdown_table([name.replace("_", " ") for name in header], lines)
+
+
+def entries(folder: Path) -> str:
+    """How many of our values are better, level with and worse than the authors', and Kendall's tau of the orders."""
+    lines = []
+    for name, entry in ENTRIES.items():
+        page = Page.read(entry, folder / "paper")
+        cells = []
+        for numbers in (page.library, page.paper):
+            verdict = page.verdict(numbers) if numbers and entry.measure.judged else None
+            cells.append(f"{verdict.better} / {verdict.level} / {verdict.worse}" if verdict else "")
+            cells.append(verdict.tau if verdict else "")
+        where = entry.about.place.partition(" (")[0]
+        lines.append([f"`{name}`", where, *cells, f"[csv](paper/{name}.csv)"])
+    head = ["experiment", "in the paper", "library's settings", "tau", "paper's settings", "tau", "numbers"]
+    return markdown_table(head, lines)
+
+
 KINDS: dict[str, Callable[..., str]] = {
     kind.__name__: kind for kind in (values, parts, compare, regret, ranks, lead, feasible, first)
 }
+OF_FILES: dict[str, Callable[[Path], str]] = {"limits": limits, "draws": draws}
 
 
 def computed(mark: str, folder: Path) -> str:
     """The table that a mark asks for."""
-    kind, name, *options = mark.split()
-    runs, flags = rows.read(folder / "tables" / name), {}
+    kind, *words = mark.split()
+    if kind == "entries":
+        return f"\n{entries(folder)}\n\n"
+    path, *options = [folder / "tables" / words[0], *words[1:]]
+    if kind in OF_FILES:
+        return f"\n{OF_FILES[kind](path)}\n\n"
+    runs, flags = rows.read(path), {}
     for option in options:
-        key, _, value = option.partition("=")
-        if key == "problem":
-            runs = [run for run in runs if run.problem in value.split(",")]
+        key, _, value = str(option).partition("=")
+        if key in ("problem", "method"):
+            runs = [run for run in runs if getattr(run, key) in value.split(",")]
         elif key == "D":
             runs = by_dimension(runs)[int(value)]
         else:
             flags[key] = True
     return f"\n{KINDS[kind](runs, **flags).strip()}\n\n"
+
+
+HEADLINE = {
+    "Hartmann6_500": "fresh.csv",
+    "Levy10_300": "fresh.csv",
+    "Ackley60": "fresh.csv",
+    "Hartmann6_500@0.1": "noise.csv",
+}
+LISTED = ("auto", "bo-dsp", "cma-es", "baxus", "turbo", "saas", "random")
+PEERS = re.compile(r"<!-- peers -->\n(.*?)<!-- /peers -->", re.DOTALL)
+
+
+def headline(folder: Path) -> str:
+    """The README's table: mean best value after 200 evaluations."""
+    runs = {
+        problem: [r for r in rows.read(folder / file) if r.problem == problem] for problem, file in HEADLINE.items()
+    }
+    lines = []
+    for method in LISTED:
+        groups = [by_method(own).get(method, []) for own in runs.values()]
+        cells = [f"{summary([run.at[200] for run in group]).mean:.4g}" if group else "" for group in groups]
+        lines.append([f"**{method}** (default)" if method == "auto" else method, *cells])
+    best = [f"{problems.make(name.partition('@')[0]).optimum:.4g}" for name in runs]
+    return markdown_table(["method", *runs], [*lines, ["optimum", *best]])
+
+
+def write_headline(arguments: argparse.Namespace) -> None:
+    text = arguments.page.read_text(encoding="utf-8")
+    made = f"<!-- peers -->\n{headline(PAGES / 'tables')}\n<!-- /peers -->"
+    arguments.page.write_text(PEERS.sub(lambda _: made, text), encoding="utf-8")
 
 
 def differing(page: Path) -> list[str]:
@@ -209,13 +282,6 @@ def write(arguments: argparse.Namespace) -> None:
                 return f"<!-- table: {found[1]} -->\n{computed(found[1], folder)}<!-- /table -->"
 
             page.write_text(BLOCK.sub(filled, text), encoding="utf-8")
-
-
-def figure(arguments: argparse.Namespace) -> None:
-    """Mean ranks of a suite, a plot for each number of variables."""
-    runs = rows.read(arguments.file)
-    found = {f"ranks, {dimension} variables": contest(group) for dimension, group in by_dimension(runs).items()}
-    suites.figure(found, arguments.to, points_of(runs))
 
 
 def collect(arguments: argparse.Namespace) -> None:
@@ -260,10 +326,12 @@ def main() -> None:
     other.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all results")
     other.add_argument("--check", action="store_true", help="write nothing")
     other.set_defaults(command=write)
-    drawn = commands.add_parser("figure", help="draw the mean ranks of a suite")
-    drawn.add_argument("file", type=Path, metavar="FILE", help="of runs")
-    drawn.add_argument("--to", type=Path, required=True, metavar="STEM", help="a name without ending")
-    drawn.set_defaults(command=figure)
+    shown = commands.add_parser("print", help="show one table")
+    shown.add_argument("mark", help='what stands in a mark, such as "ranks coco.csv D=40 groups"')
+    shown.set_defaults(command=lambda arguments: print(computed(arguments.mark, PAGES).strip()))
+    readme = commands.add_parser("headline", help="write the table of the README")
+    readme.add_argument("page", type=Path)
+    readme.set_defaults(command=write_headline)
     arguments = parser.parse_args()
     arguments.command(arguments)
 

@@ -11,7 +11,15 @@ project = "mctsvs"
 version = release = __version__
 author = copyright = "the mctsvs authors"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "docstrings", "measured"]
+extensions = [
+    "sphinx.ext.napoleon",  # Google docstrings, before `docstrings` sees them
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "docstrings",
+    "measured",
+    "drawn",
+]
 exclude_patterns = ["_ext", "pictures"]
 highlight_language = "none"  # of blocks that name no language: commands and output
 nitpicky = False
@@ -20,7 +28,6 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = ["myst.header"]  # pages made by commands begin at any level
 
-extensions.insert(0, "sphinx.ext.napoleon")  # Google docstrings, before `docstrings` sees them
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them
 autodoc_mock_imports = ["optuna", "ray", "distributed"]

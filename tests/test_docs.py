@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[1]
+MADE = ROOT / "docs" / "results" / "paper"  # pages there are made when the site is built
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
+PAGES = [page for page in PAGES if page.parent != MADE]
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
@@ -59,3 +64,23 @@ def test_docstrings_as_they_are_written_here() -> None:
         *("``space``", "    a list of pairs", "``seed``", "    a number", ""),
         *(">>> f(x)", ""),
     ]
+
+
+def test_what_is_newer_than_its_numbers_is_not_drawn_again(tmp_path: Path) -> None:
+    drawn, numbers, picture = extension("drawn"), tmp_path / "a.csv", tmp_path / "a.png"
+    numbers.touch()
+    assert drawn.stale(picture, [numbers])
+    picture.touch()
+    os.utime(numbers, (1.0, 1.0))
+    assert not drawn.stale(picture, [numbers])
+    os.utime(picture, (0.5, 0.5))
+    assert drawn.stale(picture, [numbers])
+
+
+def test_names_of_experiments_in_tables_lead_to_their_pages(tmp_path: Path) -> None:
+    made = tmp_path / "results" / "paper" / "n-bad.md"
+    made.parent.mkdir(parents=True)
+    made.touch()
+    source = ["text `n-bad`\n| `n-bad` | `n` |"]
+    extension("drawn").link_experiments(SimpleNamespace(srcdir=tmp_path), "results/paper", source)
+    assert source == ["text `n-bad`\n| [`n-bad`](paper/n-bad.md) | `n` |"]

@@ -1,6 +1,6 @@
 """The directive `measured`: rows of a table on a results page, so that a number is written once.
 
-    ```{measured} results/peers.md
+    ```{measured} results/benchmarks.md
     :problem: Hartmann6_500
     :methods: auto, bo-dsp, random
     :columns: method, seeds, at 100, at 200

@@ -1,4 +1,4 @@
-"""The figure of docs/results/isotropic.md: `python docs/pictures/isotropic.py`.
+"""The figure of docs/results/ablation.md: `python docs/pictures/isotropic.py`; the site draws it when it is built.
 
 Sixty variables, a bowl whose bottom is at a random place, and as many values as a search has at its beginning: what two
 models expect on the way from the centre of the cube through the bottom, of which neither has seen a point.
@@ -20,7 +20,7 @@ D, COUNTS, SEED = 60, (10, 20, 40), 3
 MODELS = {"se": ("a lengthscale for each variable", BLUE), "shared+iso": ("with the isotropic term", RED)}
 
 
-def main() -> None:
+def main(stem: Path = Path("isotropic")) -> None:
     rng = np.random.default_rng(SEED)
     bottom = 0.5 + rng.uniform(-0.35, 0.35, D)
     points = np.concatenate([np.full((1, D), 0.5), latin_hypercube(max(COUNTS) - 1, D, rng)])
@@ -45,7 +45,7 @@ def main() -> None:
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("value")
     panels[-1].legend(frameon=False, fontsize=8, loc="lower center")
-    figures.save(figure, Path(__file__).parent.parent / "results" / "isotropic")
+    figures.save(figure, stem)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from mctsvs.bench.paper import complexity
-from mctsvs.bench.paper import complexity as complexity_page
 from mctsvs.bench.paper.complexity import Measurement
-from mctsvs.bench.paper.entries import ENTRIES
-from mctsvs.bench.paper.page_head import Provenance
 
 POINTS, VARIABLES = (50, 100, 200, 400), (2, 10, 50, 200)
 
@@ -54,7 +51,7 @@ def test_the_largest_term_is_named_with_its_share() -> None:
 
 
 def test_the_page_says_what_was_measured() -> None:
-    cubic = complexity_page.text(ENTRIES["complexity"], obeying(lambda t, d: 1e-9 * t**3), Provenance("command"))
+    cubic = complexity.text(obeying(lambda t, d: 1e-9 * t**3))
     rows = [line.split("|")[1:-1] for line in cubic.splitlines() if line.startswith("| likelihood")]
     assert [cells[-1].strip() for cells in rows] == ["t³, 100 %"] * 4
     dominated = sum(float(share) >= 90 for share in re.findall(r", ([0-9]+) % \|", cubic))
@@ -63,7 +60,7 @@ def test_the_page_says_what_was_measured() -> None:
 
 
 def test_lines_of_the_figure_are_power_laws_named_by_their_exponent() -> None:
-    plots = complexity_page.plots(obeying(lambda t, d: 1e-9 * t**3))
+    plots = complexity.plots(obeying(lambda t, d: 1e-9 * t**3))
     assert [plot.xlabel for plot in plots] == ["points $t$"] * 3 + ["variables $d$"] * 3
     assert [curve.label for curve in plots[0].curves] == [f"$d$ = {d}: $t^{{3.00}}$" for d in (2, 50, 200)]
     for curve in plots[0].curves:

@@ -11,12 +11,10 @@ import pytest
 
 from mctsvs.bench import algorithms, problems, stats
 from mctsvs.bench.algorithms import ConfiguredMethod
-from mctsvs.bench.paper import author_logs, page_head, reproduce
-from mctsvs.bench.paper.entries import ENTRIES, FIFTY
-from mctsvs.bench.paper.entry import Panel, PaperEntry
+from mctsvs.bench.paper import page, published_values, reproduce
+from mctsvs.bench.paper.experiments import ENTRIES, FIFTY, Panel, PaperEntry
 from mctsvs.bench.paper.metrics import Seconds, Significance
-from mctsvs.bench.paper.page import Found, Page
-from mctsvs.bench.paper.page_head import Provenance
+from mctsvs.bench.paper.page import Found, Page, Provenance
 from mctsvs.bench.paper.paper_settings import BY_PROBLEM, QUICK_OPTIONS, set_by_paper
 from mctsvs.bench.paper.published_values import AUTHORS_PROGRAM, FOUR
 from mctsvs.bench.paper.reproduce import ReproduceOptions
@@ -160,7 +158,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "fill-in-seeds.csv",
         *(f"fill-in.{kind}" for kind in ("csv", "md", "pdf", "png", "svg", "tex")),
     }
-    page_head.index(made, ENTRIES)
     return made
 
 
@@ -237,25 +234,13 @@ def test_what_slow_methods_got_is_said_once() -> None:
     before = numbers(
         "alebo[d=6]", "Slow methods got less: alebo: 3 seeds and 200 evaluations; saasbo: 1 seed.", "Other."
     )
-    after = page_head.beside(before, numbers("alebo[d=6]", "Slow methods got less: alebo: 200 evaluations."))
+    after = page.beside(before, numbers("alebo[d=6]", "Slow methods got less: alebo: 200 evaluations."))
     assert after.notes == [
         "Slow methods got less: saasbo: 1 seed; alebo: 200 evaluations.",
         "Other.",
         "alebo: `command of alebo[d=6]`, 2026-11-18, seeds 2021-2025.",
     ]
-    assert page_head.beside(after, numbers("alebo[d=6]")).notes[1:] == after.notes[1:]
-
-
-@pytest.mark.needs("matplotlib")
-def test_the_index_keeps_what_people_wrote(folder: Path) -> None:
-    path = folder / "README.md"
-    assert "[fill-in](fill-in.md)" in path.read_text()
-    path.write_text("Our words.\n\n" + path.read_text() + "\nMore words.\n")
-    page_head.index(folder, ENTRIES)
-    text = path.read_text()
-    assert text.startswith("Our words.\n")
-    assert text.endswith("More words.\n")
-    assert text.count("[fill-in](fill-in.md)") == 1
+    assert page.beside(after, numbers("alebo[d=6]")).notes[1:] == after.notes[1:]
 
 
 @pytest.mark.parametrize(
@@ -269,8 +254,8 @@ def test_the_index_keeps_what_people_wrote(folder: Path) -> None:
     ],
 )
 def test_the_authors_names(problem: str, name: str, d: int) -> None:
-    assert author_logs.problem_name(problem) == name
-    assert author_logs.valid_variables(problem) == d
+    assert published_values.problem_name(problem) == name
+    assert published_values.valid_variables(problem) == d
 
 
 def test_the_authors_runs_are_found_by_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +270,7 @@ def test_the_authors_runs_are_found_by_case(tmp_path: Path, monkeypatch: pytest.
         file.write("\n".join(lines))
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
-    theirs = author_logs.read((2021, 2022))
+    theirs = published_values.read((2021, 2022))
     logs = ENTRIES["k"].published.logs
     found = theirs.find(logs, "Hartmann6_300", algorithms.parse("mcts-vs-bo[k=5]"))
     assert found is not None
@@ -304,13 +289,13 @@ def test_the_run_that_went_on_alone_is_not_taken_for_their_mean() -> None:
     broken = {2021: early, 2022: late, 2023: early}
     key = "hartmann6_logs", "hartmann6_300", "mcts_vs_turbo"
     case = algorithms.parse("mcts-vs-turbo")
-    alone = author_logs.AuthorLogs({key: broken}, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
+    alone = published_values.AuthorLogs({key: broken}, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
     assert alone is not None
     assert alone.checkpoints == [150]
     assert alone.at(150).n == 3
     whole = dict.fromkeys((2021, 2022), late)
     both = {key: broken, ("repeat_logs", "hartmann6_300", "mcts_vs_turbo"): whole}
-    found = author_logs.AuthorLogs(both, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
+    found = published_values.AuthorLogs(both, (2021, 2022, 2023)).find((), "Hartmann6_300", case)
     assert found is not None
     assert (found.logs, found.checkpoints) == ("repeat_logs", [150, 600])
 
@@ -324,7 +309,7 @@ def runs_of(best: list[float], budget: int = 600) -> Runs:
     return Runs(seeds=seeds, best=values, thinking=seconds, elapsed=seconds, recall=rest, cpu=rest)
 
 
-def page_of(name: str, runs: dict[tuple[str, ConfiguredMethod], Runs], theirs: author_logs.AuthorLogs) -> Page:
+def page_of(name: str, runs: dict[tuple[str, ConfiguredMethod], Runs], theirs: published_values.AuthorLogs) -> Page:
     return Page(ENTRIES[name], Found(ENTRIES[name], runs, theirs).numbers(Provenance("command")))
 
 
@@ -343,12 +328,12 @@ def test_a_single_run_is_not_judged_and_a_problem_on_another_scale_is_not_compar
         for p in ("Hartmann6_500", "Hartmann6_5_500")
         for s in ("bo", "turbo")
     }
-    page = page_of("optimiser", cells, author_logs.AuthorLogs(runs, tuple(range(2021, 2026))))
-    verdict = page.verdict(page.main)
+    made = page_of("optimiser", cells, published_values.AuthorLogs(runs, tuple(range(2021, 2026))))
+    verdict = made.verdict(made.main)
     assert verdict is not None
     assert (verdict.cells, verdict.better, verdict.worse) == (1, 1, 0)
-    assert "(1 run, at 600; ablation_logs)" in page.text()
-    assert page.text().count("ablation_logs") == 2
+    assert "(1 run, at 600; ablation_logs)" in made.text()
+    assert made.text().count("ablation_logs") == 2
 
 
 def test_a_method_with_fewer_evaluations_has_no_rank() -> None:
@@ -356,8 +341,8 @@ def test_a_method_with_fewer_evaluations_has_no_rank() -> None:
         ("Hartmann6_500", ConfiguredMethod("mcts-vs-saasbo")): runs_of([3.0], 200),
         ("Hartmann6_500", ConfiguredMethod("saasbo")): runs_of([3.1], 100),
     }
-    page = page_of("hierarchy", cells, author_logs.AuthorLogs({}, ()))
-    text = page.measure.table(page)
+    made = page_of("hierarchy", cells, published_values.AuthorLogs({}, ()))
+    text = made.measure.table(made)
     rows = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in text.splitlines() if "saasbo" in line}
     header = next(line for line in text.splitlines() if "rank" in line).split(" | ")
     rank = header.index("rank")
@@ -368,8 +353,8 @@ def test_a_method_with_fewer_evaluations_has_no_rank() -> None:
 def test_the_numbers_behind_a_table_hold_the_papers_and_the_authors() -> None:
     runs = {("time_logs", "hartmann6_300", "lamcts_vs_bo"): {2021: {100: (3.0, 3.5)}, 2022: {100: (3.0, 3.9)}}}
     cells = {("Hartmann6_300", ConfiguredMethod("mcts-vs-bo")): runs_of([3.0, 3.1], 100)}
-    page = page_of("time", cells, author_logs.AuthorLogs(runs, (2021, 2022)))
-    found = {s: page.main.at(s, "Hartmann6_300", "mcts-vs-bo", "seconds") for s in (OURS, PRINTED, THEIRS)}
+    made = page_of("time", cells, published_values.AuthorLogs(runs, (2021, 2022)))
+    found = {s: made.main.at(s, "Hartmann6_300", "mcts-vs-bo", "seconds") for s in (OURS, PRINTED, THEIRS)}
     own = {source: value.mean for source, value in found.items() if value}
     assert own == {"ours": 0.5, "paper": 3.711, "authors": pytest.approx(3.7)}
 
@@ -378,8 +363,8 @@ def test_a_pages_command_and_seeds_are_those_of_its_runs() -> None:
     choice = ReproduceOptions(seeds=(1, 5, 9), data=True)
     entry = reproduce.shrink(ENTRIES["k"], choice)
     assert reproduce.command(entry, choice) == "mctsvs bench reproduce k --seeds 1,5,9 --data DATA"
-    numbers = Found(entry, {}, author_logs.AuthorLogs({}, ())).numbers(Provenance("command"))
-    assert "seeds 1,5,9," in page_head.head(entry, numbers)
+    numbers = Found(entry, {}, published_values.AuthorLogs({}, ())).numbers(Provenance("command"))
+    assert "seeds 1,5,9," in Page(entry, numbers).text()
     fewer = reproduce.shrink(ENTRIES["optimiser-rs"], ReproduceOptions(seeds=(1, 2), fewer=(("random", 30),)))
     assert Provenance("command").lines(fewer) == []
 
@@ -387,7 +372,7 @@ def test_a_pages_command_and_seeds_are_those_of_its_runs() -> None:
 def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     note = f"the data set 'x' is not in {str(tmp_path)!r} or {str(Path.home())!r}: put it there"
-    assert str(tmp_path) not in page_head.without_paths(note)
+    assert str(tmp_path) not in page.without_paths(note)
 
 
 def test_compare_with_paper_sets_cma_es_as_reproduce_does() -> None:
@@ -408,7 +393,7 @@ def test_our_statistics_give_the_papers_marks_from_the_authors_runs(monkeypatch:
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
     entry = ENTRIES["significance"]
     assert isinstance(entry.measure, Significance)
-    theirs = author_logs.read(entry.effort.seeds)
+    theirs = published_values.read(entry.effort.seeds)
     for problem in entry.problems:
         base = theirs.find(entry.published.logs, problem, entry.measure.reference)
         assert base is not None

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from mctsvs.bench import comparison, figures, styles
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.figures import Curve, Dot, DotScale, Plot
-from mctsvs.bench.paper.entries import ENTRIES
-from mctsvs.bench.paper.entry import PaperEntry
+from mctsvs.bench.paper.experiments import ENTRIES, PaperEntry
 from mctsvs.bench.paper.metrics import Best, Regret
 from mctsvs.bench.run_store import Runs
 from mctsvs.methods.registry import METHODS

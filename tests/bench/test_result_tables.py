@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from mctsvs.bench.paper import page_head
-from mctsvs.bench.paper.entries import ENTRIES
 from mctsvs.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -21,94 +19,97 @@ RESULTS = ROOT / "docs" / "results"
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(ROOT / "benchmarks")
     tables: Any = importlib.import_module("tables")
-    peers: Any = importlib.import_module("peers")
+    drawings: Any = importlib.import_module("drawings")
 
-OLD = "runs of 15 November 2026, of which only these numbers were kept"
-SECONDS = "seconds and counts of one run, printed by its command"
-BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file of runs begins -> why it has none
-    "ablation": {
-        "in place of nine points all over the cube | six of 60": "of prototypes, which were not kept",
-        "turns of lengthscales where all variables matter (nine runs; eight runs) | Rosenbrock60 after 100": "likewise",
-        "problem, budget (runs) | as before": "likewise",
-        "problem | method": "of version 0.1, whose runs were not kept",
+PRINTED = "seconds and counts, printed by the command above the table"
+TRIED = "of prototypes, which were not kept"
+WORDS = "it has no numbers"
+BY_HAND: dict[str, dict[str, str]] = {  # page -> first column of a table without a file of runs -> why it has none
+    "ablation": {"part": WORDS},
+    "benchmarks": {"problems": WORDS, "method": PRINTED},
+    "notes": {
+        "date": TRIED,
+        "pure noise": PRINTED,
+        "300 evaluations of `auto`, 5 runs": PRINTED,
+        "method": WORDS,
+        "points at once": "runs of four commands, on one problem",
     },
-    "choices": {
-        "| minus the best value": "of versions of TuRBO that are gone",
-        "pure noise, auto | runs": "counts, printed by benchmarks/relevance.py",
-        "auto, 300 evaluations, 5 runs | of those that matter": "likewise",
-        "problem, evaluations | seed": "lists of variables",
-        "normaliser | random search, problem's seed 0; seed 1": "of versions of a problem that are gone",
-    },
-    "coco": {},
-    "isotropic": {"in place of | difference": "of prototypes, which were not kept"},
-    "peers": {"problem | method": f"other methods and version 0.1: {OLD}"},
-    "real": {},
-    "rivals": {
-        "| runs": f"variants of LA-MCTS: {OLD}",
-        "| Levy10_100": "likewise",
-        "what | measured": "single runs",
-    },
-    "slips": {},
-    "spaces": {
-        "method | proposals outside": "counts and ratios of seconds, printed by benchmarks/simplex.py",
-        "processor seconds | now": "ratios of seconds, printed by benchmarks/speed.py",
-        "problem | runs": "pairs of ends of one run, printed by benchmarks/replicates.py",
-        "| 50": "one run each of versions of the search that are gone",
-        "function | 1": "one run each of versions of the search that are gone",
-    },
-    "speed": {"part | what": SECONDS, "run | live display on a terminal": SECONDS, "part | what ": SECONDS},
-    "study": {"what | measured": SECONDS},
+    "paper": {"claim of the paper": WORDS, "what": "estimates, from recorded seconds"},
+    "reliability": {"accident": WORDS, "what": PRINTED},
+    "speed": {"part": PRINTED, "run": PRINTED},
 }
-OTHERS = {"README", "complexity", "turbo-sampling", *(name for name, entry in ENTRIES.items() if entry.measure)}
-"""Pages whose tables test_pages.py makes again, and the index, whose table `mctsvs bench reproduce` makes of them."""
-HEADER = re.compile(r"^\| *([^|]*\|[^|]*?) *\|.*\n\|[ -]*-", re.MULTILINE)
+HEADER = re.compile(r"^\| *([^|]*?) *\|.*\n\|[ -]*-", re.MULTILINE)
+MOST_WORDS = 600  # of a page, without its tables and commands
 
 
+def text_of(page: str) -> str:
+    return (RESULTS / f"{page}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.docs
 @pytest.mark.parametrize("page", BY_HAND)
 def test_every_table_is_its_runs(page: str) -> None:
     assert tables.differing(RESULTS / f"{page}.md") == []
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", BY_HAND)
 def test_tables_without_runs_are_known(page: str) -> None:
-    rest = tables.BLOCK.sub("", (RESULTS / f"{page}.md").read_text(encoding="utf-8"))
+    rest = tables.BLOCK.sub("", text_of(page))
     assert "<!-- table" not in rest, "a mark that is not closed"
-    assert [cell.strip() for cell in HEADER.findall(rest)] == [known.strip() for known in BY_HAND[page]]
+    assert set(HEADER.findall(rest)) == set(BY_HAND[page])
 
 
-def test_every_page_with_a_table_is_checked() -> None:
-    pages = {page.stem for page in RESULTS.glob("*.md") if HEADER.search(page.read_text(encoding="utf-8"))}
-    assert pages == {*BY_HAND, *OTHERS}
+@pytest.mark.docs
+@pytest.mark.parametrize("page", BY_HAND)
+def test_a_page_is_short_and_names_its_commands(page: str) -> None:
+    text = text_of(page)
+    assert re.search(r"mctsvs bench|python benchmarks/", text)
+    prose = re.sub(r"```.*?```|^[|<].*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(prose.split()) <= MOST_WORDS
 
 
+@pytest.mark.docs
+def test_every_page_is_checked() -> None:
+    assert {page.stem for page in RESULTS.glob("*.md")} == set(BY_HAND)
+
+
+@pytest.mark.docs
 def test_every_file_of_runs_is_shown() -> None:
-    pages = {page.stem: page.read_text(encoding="utf-8") for page in RESULTS.glob("*.md")}
-    marks = {name: [found[1] for found in tables.BLOCK.finditer(text)] for name, text in pages.items()}
-    shown = {mark.split()[1] for found in marks.values() for mark in found}
+    shown = {
+        words[1]
+        for page in BY_HAND
+        for mark, _ in tables.BLOCK.findall(text_of(page))
+        if len(words := mark.split()) > 1
+    }
     assert shown == {path.name for path in (RESULTS / "tables").iterdir()}
 
 
-def test_the_index_is_what_its_pages_say(tmp_path: Path) -> None:
-    for path in RESULTS.glob("*.md"):
-        shutil.copy(path, tmp_path)
-    page_head.index(tmp_path, ENTRIES)
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == (RESULTS / "README.md").read_text(encoding="utf-8")
+@pytest.mark.docs
+def test_every_figure_of_a_page_is_drawn() -> None:
+    shown = {name for page in BY_HAND for name in re.findall(r"build/figures/([\w-]+)\.png", text_of(page))}
+    assert shown - {"isotropic"} == set(drawings.DRAWINGS)
 
 
-def test_the_defaults_line_of_the_readme_is_its_runs() -> None:
-    head, _, line, optimum = peers.headline(tables.rows.read(RESULTS / "tables" / "peers.csv")).splitlines()
-    shown = [row.rstrip(" |") for row in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()]
-    assert line.startswith("| **auto** |")
-    assert {row.rstrip(" |") for row in (head, line, optimum)} <= set(shown)
+@pytest.mark.docs
+def test_the_table_of_the_readme_is_its_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert tables.PEERS.findall(readme) == [f"{tables.headline(RESULTS / 'tables')}\n"]
+
+
+@pytest.mark.needs("matplotlib")
+def test_figures_are_drawn_from_files_of_runs(tmp_path: Path) -> None:
+    for name in ("synthetic", "parts", "seconds"):
+        assert all(path.stat().st_size for path in drawings.DRAWINGS[name](tmp_path / name))
 
 
 def test_a_changed_cell_is_caught_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(RESULTS / "tables", tmp_path / "tables")
-    whole = (RESULTS / "coco.md").read_text(encoding="utf-8")
-    page = tmp_path / "coco.md"
+    whole = text_of("benchmarks")
+    page = tmp_path / "benchmarks.md"
     page.write_text(re.sub(r"(?<=\| auto \| )\d", "9", whole, count=1), encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["tables.py", "write", str(page), "--check"])
-    with pytest.raises(SystemExit, match=r"coco.md: ranks .* is not what its runs give"):
+    with pytest.raises(SystemExit, match=r"benchmarks.md: ranks .* is not what its runs give"):
         tables.main()
     monkeypatch.setattr("sys.argv", ["tables.py", "write", str(page)])
     tables.main()
@@ -127,7 +128,10 @@ def test_stored_runs_make_the_table_that_compare_shows(tmp_path: Path, monkeypat
     shown = (tmp_path / "summary.md").read_text(encoding="utf-8")
     one, other = ([line.split(" | ") for line in text.splitlines() if line.startswith("| ")] for text in (made, shown))
     assert len(one) == 4
-    assert [cells[:8] + cells[9:] for cells in one] == [cells[:8] + cells[9:] for cells in other]  # recall is not kept
+    recall = one[0].index("recall")  # which is not kept
+    assert [cells[:recall] + cells[recall + 1 :] for cells in one] == [
+        cells[:recall] + cells[recall + 1 :] for cells in other
+    ]
 
 
 def test_runs_of_one_method_done_again_leave_the_others_in_the_file(
@@ -135,7 +139,7 @@ def test_runs_of_one_method_done_again_leave_the_others_in_the_file(
 ) -> None:
     words = ["bench", "compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
     assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
-    assert main([*words[:3], "random", *words[4:], "-o", str(tmp_path / "again"), "--workers", "1"]) == 0
+    assert main([*words[:4], "random", *words[5:], "-o", str(tmp_path / "again"), "--workers", "1"]) == 0
     file = tmp_path / "own.csv"
 
     def collect(store: Path, *words: str) -> Any:

@@ -29,9 +29,8 @@ from mctsvs.bench import (
 )
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.display import display
-from mctsvs.bench.paper import page_head, reproduce
-from mctsvs.bench.paper.entries import ENTRIES
-from mctsvs.bench.paper.entry import PaperEntry
+from mctsvs.bench.paper import page, reproduce
+from mctsvs.bench.paper.experiments import ENTRIES, PaperEntry
 from mctsvs.bench.problems import data
 from mctsvs.bench.record import paper_options
 from mctsvs.bench.run_store import Job, Runs, RunStore, collect
@@ -337,8 +336,8 @@ def _write(
     if not every:
         return [path.name], ""
     text = comparison.summary(every, reference)
-    page_head.write(arguments.output / "summary.md", head + text)
-    page_head.write(arguments.output / "summary.tex", comparison.latex_table(every, reference))
+    page.write(arguments.output / "summary.md", head + text)
+    page.write(arguments.output / "summary.tex", comparison.latex_table(every, reference))
     results.write(arguments.output / "seeds.csv", comparison.seeds(every))
     drawn = _draw(every, arguments.output, arguments.by_seconds)
     return [path.name, "summary.md", "summary.tex", "seeds.csv", *drawn], text
@@ -418,7 +417,6 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
         else:
             written = ", ".join(path.name for path in outcome.files)
             print(f"{entry.name}: {written} ({clock(time.monotonic() - started)})", flush=True)
-    print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     asked = set(skipped) & set(arguments.names)  # with `all`, what cannot be run here is left out
     return max(report(failures), int(bool(asked)))
 
@@ -426,14 +424,11 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
 def make_pages(entries: Sequence[PaperEntry], folder: Path) -> int:
     """Pages and figures of the numbers in a folder."""
     for entry in entries:
-        if entry.measure is None:
-            continue
         outcome = reproduce.ReproductionResult()
         written = ", ".join(path.name for path in reproduce.page_of(entry, folder, outcome))
         for note in outcome.notes:
             print(f"mctsvs: {entry.name}: {note}", file=sys.stderr)
         print(f"{entry.name}: {written}", flush=True)
-    print(f"the pages are listed in {page_head.index(folder, ENTRIES)}")
     return 0
 
 

@@ -7,9 +7,7 @@ with t points and d_t selected variables. Timed are one evaluation of the likeli
 (no update, so no d_t^2), and one whole maximisation as the library does it: m is the pool of candidates, valued at
 once, plus the steps of the climb from the best. Our update keeps few curvature pairs and costs O(d_t).
 
-Exponents are slopes of log seconds against log t and log d_t.
-
-The page of the measured complexity: exponents and fitted constants beside the analysis.
+Exponents are slopes of log seconds against log t and log d_t, fitted over the upper half of the range.
 """
 
 from __future__ import annotations
@@ -19,27 +17,25 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mctsvs.bench import figures
 from mctsvs.bench.comparison import markdown_table
-from mctsvs.bench.paper.entry import PaperEntry
-from mctsvs.bench.paper.page_head import Provenance, head
-from mctsvs.bench.results import MADE, NOTE, Numbers
-from mctsvs.gp.acquisition import AcquisitionFunction, beta_schedule, upper_confidence_bound
-from mctsvs.gp.kernels import Joint
-from mctsvs.gp.likelihood import Likelihood
-from mctsvs.gp.optimize_acqf import maximise
-from mctsvs.gp.posterior import Posterior
+from mctsvs.bench.paper.metrics import Metric
+from mctsvs.bench.results import OURS, Numbers, Row
 from mctsvs.utils.validation import Array
+
+if TYPE_CHECKING:
+    from mctsvs.bench.paper.experiments import PaperEntry
+    from mctsvs.bench.paper.page import Found, Page
 
 POINTS = (50, 100, 200, 400, 800, 1600)
 VARIABLES = (2, 5, 10, 20, 50, 100, 200, 500)
-QUICK_POINTS = (50, 100, 200, 400)
-QUICK_VARIABLES = (2, 10, 50, 200)
 TERMS: dict[str, tuple[tuple[int, int], ...]] = {  # exponents of t and d_t of each term of the analysis
     "fit": ((3, 0), (2, 1)),
     "gradient": ((2, 0), (1, 1)),
@@ -51,6 +47,7 @@ WHAT = {
     "gradient": "gradient of UCB, once",
     "maximise": "maximising UCB, whole",
 }
+STEPS = "steps"  # in the place of a problem's name, of rows that count them
 CLIMBS = 3  # maximisations averaged, each with a pool of its own: climbs differ in length
 PASSES = 2  # over all sizes: other work that disturbs one is gone in the next
 
@@ -96,6 +93,19 @@ def least(work: Callable[[], object], patience: float = 0.02) -> float:
 
 def measured_here(t: int, d: int, most: int) -> list[Measurement]:
     """All costs for t points and d of `most` variables, on however many threads this process has."""
+    from mctsvs.gp.acquisition import AcquisitionFunction, beta_schedule, upper_confidence_bound
+    from mctsvs.gp.kernels import Joint
+    from mctsvs.gp.likelihood import Likelihood
+    from mctsvs.gp.optimize_acqf import maximise
+    from mctsvs.gp.posterior import Posterior
+
+    class Counted(AcquisitionFunction):
+        gradients = 0  # that it was asked for
+
+        def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
+            self.gradients += len(Z)
+            return super().value_and_gradient(Z)
+
     rng = np.random.default_rng([t, d])
     X = rng.random((t, d))
     y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.standard_normal(t)
@@ -118,16 +128,6 @@ def measured_here(t: int, d: int, most: int) -> list[Measurement]:
         Measurement("gradient", t, d, gradient / len(queries)),
         Measurement("maximise", t, d, whole / CLIMBS, surface.gradients / CLIMBS),
     ]
-
-
-class Counted(AcquisitionFunction):
-    """A surface that counts the gradients it is asked for."""
-
-    gradients = 0
-
-    def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:
-        self.gradients += len(Z)
-        return super().value_and_gradient(Z)
 
 
 def power_law(x: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
@@ -198,12 +198,6 @@ def misfit(measured: Sequence[Measurement], what: str) -> float:
     return float(np.median([abs(model(m.t, m.d) / m.seconds - 1.0) for m in measured if m.what == what]))
 
 
-if __name__ == "__main__":
-    many, wide = json.loads(sys.argv[1])
-    passes = [[m for t in many for d in wide for m in measured_here(t, d, max(wide))] for _ in range(PASSES)]
-    print(json.dumps([asdict(min(same, key=lambda m: m.seconds)) for same in zip(*passes, strict=True)]))
-
-
 AXES = {"t": "points $t$", "d": "variables $d$"}
 MOST = 90  # per cent from which a term is said to dominate
 
@@ -228,7 +222,8 @@ def plots(measured: Sequence[Measurement]) -> list[figures.Plot]:
     return drawn
 
 
-def text(entry: PaperEntry, measured: Sequence[Measurement], making: Provenance, day: str = "") -> str:
+def text(measured: Sequence[Measurement]) -> str:
+    """Markdown: exponents beside the analysis, and the fitted constants."""
     found = slopes(measured)
     rows = [
         [
@@ -243,31 +238,62 @@ def text(entry: PaperEntry, measured: Sequence[Measurement], making: Provenance,
         for s in found
     ]
     header = ["cost", "analysis", "variable", "where", "measured exponent", "the analysis' there", "largest term"]
-    steps = [m.steps for m in measured if m.what == "maximise"]
+    steps = [m.steps for m in measured if m.steps]
+    climbs = (
+        f"{min(steps):.0f} to {max(steps):.0f} steps of a climb (means of {CLIMBS})" if steps else "a climb's steps"
+    )
     dominated = sum(round(100 * s.share) >= MOST for s in found)
     lead = (
         "Processor seconds on one BLAS thread. Exponents are slopes of log seconds over the upper half of the range. "
-        '"The analysis\' there" is the slope of its terms with fitted constants and a constant for what every call '
-        'costs, over the same range; "largest term" is the one of them that costs most where the range ends, and its '
-        f"share there. One term makes up {MOST} % or more in {dominated} of {len(found)} rows; elsewhere "
-        "several count. A whole maximisation is the library's with its defaults: "
-        f"m is a pool of 256 candidates, valued at once, and {min(steps):.0f} to {max(steps):.0f} steps of a climb "
-        f"(means of {CLIMBS}).\n\n"
+        '"The analysis\' there" is the slope of its terms with fitted constants, and a constant for what every call '
+        'costs, over the same range. "Largest term" is the one that costs most where the range ends, with its share. '
+        f"One term makes up {MOST} % or more in {dominated} of {len(found)} rows; elsewhere several count. "
+        f"A whole maximisation has the library's defaults: m is a pool of 256 candidates and {climbs}.\n\n"
     )
     fits = []
     for what in TERMS:
         constants, _ = fitted(measured, what)
-        terms = [*TERMS[what], (0, 0)]
-        shown = " + ".join(
-            f"{c:.2g} {_term(p, q)}".strip() for c, (p, q) in zip(constants, terms, strict=True) if c > 0
-        )
-        wrong = misfit(measured, what)
-        fits.append(f"- {WHAT[what]}: {shown} seconds; median error {100 * wrong:.0f} %")
-    made = Numbers([(MADE, making.command, day), *((NOTE, line) for line in making.lines(entry))])
-    page = head(entry, made) + lead + markdown_table(header, rows)
-    return page + "\n\nFitted:\n\n" + "\n".join(fits) + "\n"
+        terms = zip(constants, (*TERMS[what], (0, 0)), strict=True)
+        shown = " + ".join(f"{c:.2g} {_term(p, q)}".strip() for c, (p, q) in terms if c > 0)
+        fits.append(f"- {WHAT[what]}: {shown} seconds; median error {100 * misfit(measured, what):.0f} %")
+    return lead + markdown_table(header, rows) + "\n\nFitted:\n\n" + "\n".join(fits)
 
 
 def _term(p: int, q: int) -> str:
     powers = {0: "", 1: "{}", 2: "{}²", 3: "{}³"}
     return " ".join(filter(None, (powers[p].format("t"), powers[q].format("d"))))
+
+
+class Complexity(Metric):
+    """Seconds of fitting and of maximising by points and variables; it needs no runs."""
+
+    with_options = False
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        most = found.budget
+        for m in measure([t for t in POINTS if t <= most], VARIABLES if most >= max(POINTS) else VARIABLES[::2]):
+            yield OURS, "", m.what, f"d = {m.d}", m.t, m.seconds
+            if m.steps:
+                yield OURS, STEPS, m.what, f"d = {m.d}", m.t, m.steps
+
+    def draw(self, entry: PaperEntry, numbers: Numbers, stem: Path) -> list[Path]:
+        return figures.draw(plots(measurements(numbers)), stem)
+
+    def table(self, page: Page) -> str:
+        return text(measurements(page.main))
+
+
+def measurements(numbers: Numbers) -> list[Measurement]:
+    """What was measured, from the rows of `Complexity`."""
+    found = []
+    for (_, kind, what, axis), own in numbers.cells.items():
+        steps = numbers.series(OURS, STEPS, what, axis)
+        for t, at in own.items() if kind != STEPS else ():
+            found.append(Measurement(what, int(t), int(axis[4:]), at.mean, steps[t].mean if t in steps else 0.0))
+    return found
+
+
+if __name__ == "__main__":
+    many, wide = json.loads(sys.argv[1])
+    passes = [[m for t in many for d in wide for m in measured_here(t, d, max(wide))] for _ in range(PASSES)]
+    print(json.dumps([asdict(min(same, key=lambda m: m.seconds)) for same in zip(*passes, strict=True)]))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mctsvs.bench import comparison, figures, grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod
-from mctsvs.bench.paper import author_logs, page_head
-from mctsvs.bench.paper.entries import ENTRIES
-from mctsvs.bench.paper.entry import Panel, PaperEntry
-from mctsvs.bench.paper.page import Found, Page
-from mctsvs.bench.paper.page_head import Provenance
+from mctsvs.bench.paper import page, published_values
+from mctsvs.bench.paper.experiments import ENTRIES, Panel, PaperEntry
+from mctsvs.bench.paper.page import Found, Page, Provenance
 from mctsvs.bench.paper.paper_settings import (
     QUICK_BUDGETS,
     QUICK_FEWER,
@@ -23,7 +20,7 @@ from mctsvs.bench.paper.paper_settings import (
     set_by_paper,
 )
 from mctsvs.bench.results import Numbers
-from mctsvs.bench.run_store import Job, RunStore, finished
+from mctsvs.bench.run_store import Job, Runs, RunStore, finished
 from mctsvs.utils.validation import InputError
 
 
@@ -147,49 +144,56 @@ def reproduce(
     The page, NAME.md, is of all numbers there: NAME.csv of the library's settings, NAME-paper.csv of the paper's. Where
     some methods alone were asked for, the numbers of the others stay in these files.
     """
-    shrunk = shrink(entry, choice)
-    if entry.measure is None:
-        return _complexity(shrunk, choice, folder)
-    usable, notes = available(shrunk)
-    if not usable.panels:
-        left = f"no method is left to run: the entry has {', '.join(entry.methods)}"
-        return ReproductionResult(notes or [left], skipped=True)
-    planned = plan(usable, choice)
-    progress = grid.run_jobs(in_order(planned), store, workers, listen)
-    done = {key: [job for job in jobs if job in store] for key, jobs in planned.items()}
-    runs = {key: finished(jobs, store) for key, jobs in done.items() if jobs}
-    outcome = ReproductionResult(notes, progress.failures)
-    if not runs:
-        outcome.skipped = True
-        outcome.notes.append("no run could be finished")
-        return outcome
-    shown = [page_head.without_paths(note) for note in notes]
-    making = Provenance(command(entry, choice), choice.quick, shown, too_slow(entry, choice))
-    found = Found(usable, runs, author_logs.read(entry.effort.seeds))  # theirs are all there, however few are run here
+    usable, notes = available(shrink(entry, choice))
+    outcome = ReproductionResult(notes)
+    runs: dict[tuple[str, ConfiguredMethod], Runs] = {}
+    if entry.panels:  # others need no runs
+        planned = plan(usable, choice)
+        progress = grid.run_jobs(in_order(planned), store, workers, listen)
+        done = {key: [job for job in jobs if job in store] for key, jobs in planned.items()}
+        runs = {key: finished(jobs, store) for key, jobs in done.items() if jobs}
+        outcome.failures = progress.failures
+        if not runs:
+            outcome.skipped = True
+            left = "no run could be finished" if planned else f"no method is left to run: {_has(entry)}"
+            outcome.notes += [left] if planned or not notes else []
+            return outcome
+    making = Provenance(
+        command(entry, choice), choice.quick, [page.without_paths(note) for note in notes], too_slow(entry, choice)
+    )
+    theirs = published_values.read(entry.effort.seeds)  # all of them, however few are run here
     stem = entry.name + "-paper" * choice.paper
     all_file, seeds_file = folder / f"{stem}.csv", folder / f"{stem}-seeds.csv"
-    own, by_seed = found.numbers(making), list[results.Row](comparison.seeds(runs))
+    own, by_seed = Found(usable, runs, theirs).numbers(making), list[results.Row](comparison.seeds(runs))
     if choice.only and all_file.is_file():
-        own, by_seed = page_head.beside(Numbers.read(all_file), own), results.beside(seeds_file, by_seed)
-    outcome.files += [*own.write(all_file), *results.write(seeds_file, by_seed)]
+        own, by_seed = page.beside(Numbers.read(all_file), own), results.beside(seeds_file, by_seed)
+    outcome.files += own.write(all_file)
+    outcome.files += results.write(seeds_file, by_seed) if runs else []
     outcome.files += page_of(entry, folder, outcome, drawn=(stem,))
     return outcome
 
 
+def _has(entry: PaperEntry) -> str:
+    return f"the entry has {', '.join(entry.methods)}"
+
+
 def page_of(entry: PaperEntry, folder: Path, outcome: ReproductionResult, drawn: tuple[str, ...] = ()) -> list[Path]:
     """The page, its LaTeX table and its figures (default: all), from the numbers in the folder."""
-    page, measure = Page.read(entry, folder), entry.measure
-    if measure is None or (page.library is None and page.paper is None):
-        raise InputError(f"{str(folder)!r} holds no numbers of {entry.name!r}: run mctsvs reproduce {entry.name} first")
+    made, measure = Page.read(entry, folder), entry.measure
+    if not made.settings:
+        raise InputError(
+            f"{str(folder)!r} holds no numbers of {entry.name!r}: run mctsvs bench reproduce {entry.name} first"
+        )
     files: list[Path] = []
-    for stem, own in page.settings.items():
+    for stem, own in made.settings.items():
         if not drawn or stem in drawn:
             files += _drawn(lambda own=own, stem=stem: measure.draw(entry, own, folder / stem), outcome)  # type: ignore[misc]
-            if ranked := page.ranking(own):
+            if ranked := made.ranking(own):
                 path = folder / f"{stem}-ranks"
                 files += _drawn(lambda ranked=ranked, path=path: figures.draw_ranking(ranked, path), outcome)  # type: ignore[misc]
-    files += page_head.write(folder / f"{entry.name}.tex", page.latex())
-    return [*files, *page_head.write(folder / f"{entry.name}.md", page.text())]
+    if entry.problems:
+        files += page.write(folder / f"{entry.name}.tex", made.latex())
+    return [*files, *page.write(folder / f"{entry.name}.md", made.text())]
 
 
 def _drawn(draw: Callable[[], list[Path]], outcome: ReproductionResult) -> list[Path]:
@@ -200,28 +204,11 @@ def _drawn(draw: Callable[[], list[Path]], outcome: ReproductionResult) -> list[
         return []
 
 
-def _complexity(entry: PaperEntry, choice: ReproduceOptions, folder: Path) -> ReproductionResult:
-    from mctsvs.bench.paper import complexity
-    from mctsvs.bench.paper import complexity as complexity_page
-
-    outcome = ReproductionResult()
-    sizes = (complexity.QUICK_POINTS, complexity.QUICK_VARIABLES) if choice.quick else ()
-    measured = complexity.measure(*sizes)
-    rows = [("what", "t", "d", "seconds"), *((m.what, m.t, m.d, m.seconds) for m in measured)]
-    outcome.files += results.write(folder / f"{entry.name}.csv", rows)
-    plots = complexity_page.plots(measured)
-    outcome.files += _drawn(lambda: figures.draw(plots, folder / entry.name), outcome)
-    making = Provenance(command(entry, choice), choice.quick, outcome.notes)
-    text = complexity_page.text(entry, measured, making, time.strftime("%Y-%m-%d"))
-    outcome.files += page_head.write(folder / f"{entry.name}.md", text)
-    return outcome
-
-
 def command(entry: PaperEntry, choice: ReproduceOptions) -> str:
     """What was typed to get here."""
-    words = ["mctsvs reproduce", entry.name]
+    words = ["mctsvs bench reproduce", entry.name]
     if choice.seeds is not None:
-        words.append(f"--seeds {page_head.seed_list(choice.seeds)}")
+        words.append(f"--seeds {page.seed_list(choice.seeds)}")
     if choice.budget is not None:
         words.append(f"--budget {choice.budget}")
     words += ["--quick"] * choice.quick + ["--paper"] * choice.paper
