@@ -7,7 +7,7 @@ from typing import Any
 
 from mctsvs.bench.problems import Problem
 from mctsvs.loop.record import Clock
-from mctsvs.trial import split
+from mctsvs.optimizer.trial import split
 
 
 def rounds(search: Any, evaluate: Callable[[Any], Any], count: int, clock: Clock | None = None) -> Iterator[Any]:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from mctsvs import Boolean, Categorical, Fixed, Float, Integer, Optimizer, Ordinal, Space
 from mctsvs.methods.registry import METHODS
+from mctsvs.optimizer.trial import Trial
 from mctsvs.space import Variable
 from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.testing import through_plain_data
-from mctsvs.trial import Trial
 
 SAMPLER: dict[str, Any] = {"warmup": 4, "samples": 4}
 SLOW: dict[str, int] = {"alebo": 8, "optuna-gp": 4, "optuna-tpe": 14, "vae-bo": 8, "saasbo": 5, "mcts-vs-saasbo": 5}

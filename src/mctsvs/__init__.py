@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mctsvs.optimize import Result, maximize, minimize
-    from mctsvs.optimizer import Optimizer
+    from mctsvs.optimizer.optimizer import Optimizer
+    from mctsvs.optimizer.trial import Recommendation, Trial
     from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
     from mctsvs.study import Study
-    from mctsvs.trial import Recommendation, Trial
     from mctsvs.utils.validation import InputError, StudyError
 
 __version__ = "0.3.0"
@@ -45,7 +45,7 @@ _HOMES = {
     "mctsvs.optimize": ("Result", "maximize", "minimize"),
     "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
     "mctsvs.study": ("Study",),
-    "mctsvs.trial": ("Recommendation", "Trial"),
+    "mctsvs.optimizer.trial": ("Recommendation", "Trial"),
 }
 
 

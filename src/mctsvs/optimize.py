@@ -15,21 +15,13 @@ from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from mctsvs.ask_tell import encode
 from mctsvs.loop.loop import InMemory, Workers, run
-from mctsvs.loop.stopping import (
-    INTERRUPTED,
-    SUCCESSFUL,
-    Callback,
-    Status,
-    StoppingCriteria,
-    StopReason,
-    counted,
-)
+from mctsvs.loop.stopping import INTERRUPTED, SUCCESSFUL, Callback, Status, StoppingCriteria, StopReason, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.optimizer import Optimizer, one_space
-from mctsvs.trial import Recommendation, Trial
+from mctsvs.optimizer.optimizer import Optimizer, one_space
+from mctsvs.optimizer.trial import Recommendation, Trial
+from mctsvs.optimizer.unit_cube import encode
 from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
 

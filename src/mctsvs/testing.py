@@ -25,9 +25,9 @@ import numpy as np
 from mctsvs.methods.base import Engine
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.optimize import minimize
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer.trial import Trial
 from mctsvs.space import Categorical, Float, Integer
-from mctsvs.trial import Trial
 from mctsvs.utils.validation import Array, InputError
 
 Options = Mapping[str, Any]

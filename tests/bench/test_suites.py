@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from suites import SuiteRanking, by_group, figure, overall, section
 
-from mctsvs.bench.suites import SuiteRanking, by_group, figure, overall, section
 from mctsvs.utils.validation import Array
 
 LOSS: dict[tuple[str, str], Array] = {

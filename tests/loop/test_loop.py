@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Study, StudyError, Trial
-from mctsvs.trial import NOTHING
+from mctsvs.optimizer.trial import NOTHING
 from mctsvs.utils.validation import Array
 
 BOX = [(0.0, 1.0)] * 12

@@ -13,10 +13,10 @@ import pytest
 
 from mctsvs import InputError, Optimizer, Study, maximize, minimize
 from mctsvs.methods.constraint_ranking import ConstraintRanking
+from mctsvs.optimizer.trial import TrialDetails
 from mctsvs.study.reader import summarize
 from mctsvs.study.replay import salvage
 from mctsvs.testing import engine_of
-from mctsvs.trial import TrialDetails
 from mctsvs.utils.validation import StudyError
 
 BOX = [(0.0, 1.0)] * 6

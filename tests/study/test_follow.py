@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mctsvs import Study, StudyError
+from mctsvs.optimizer.trial import TrialTimes
 from mctsvs.study.reader import StudyFollower, summarize
-from mctsvs.trial import TrialTimes
 
 BOX = [(0.0, 1.0)] * 6
 

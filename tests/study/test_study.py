@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
 from mctsvs.methods.registry import METHODS
+from mctsvs.optimizer.trial import NOTHING
 from mctsvs.study import codec, journal
 from mctsvs.study import session as module
-from mctsvs.trial import NOTHING
 from mctsvs.utils.validation import Array
 
 BOX = [(-3.0, 5.0)] * 12

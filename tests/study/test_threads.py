@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mctsvs import InputError, Study, StudyError
-from mctsvs.trial import NOTHING
+from mctsvs.optimizer.trial import NOTHING
 
 BOX = [(0.0, 1.0)] * 6
 THREADS, TELLS = 8, 2000

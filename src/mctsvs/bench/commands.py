@@ -19,14 +19,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mctsvs.bench import (
-    algorithms,
-    comparison,
-    figures,
-    grid,
-    problems,
-    results,
-)
+from mctsvs.bench import algorithms, comparison, figures, grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.display import display
 from mctsvs.bench.paper import page, reproduce
@@ -36,7 +29,7 @@ from mctsvs.bench.record import paper_options
 from mctsvs.bench.run_store import Job, Runs, RunStore, collect
 from mctsvs.cli import run as execution
 from mctsvs.cli.arguments import Parser, whole
-from mctsvs.optimizer import DIRECTIONS
+from mctsvs.optimizer.optimizer import DIRECTIONS
 from mctsvs.utils import plugins
 from mctsvs.utils.formatting import clock
 from mctsvs.utils.validation import InputError, check_count

@@ -27,7 +27,7 @@ from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.user_function import UserProblem
 from mctsvs.objectives.user_program import UserProgram
 from mctsvs.optimize import enqueue_x0
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import Study
 from mctsvs.study.saved_command import GROUPS, NAME, SavedCommand

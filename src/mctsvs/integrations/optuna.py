@@ -26,9 +26,9 @@ from mctsvs.methods import registry
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal
 from mctsvs.methods.constraint_ranking import ConstraintRanking
 from mctsvs.methods.history import EXTERNAL
+from mctsvs.optimizer.trial import as_noise
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints
-from mctsvs.trial import as_noise
 from mctsvs.utils.validation import Array, Indices, InputError, check_seed
 
 try:

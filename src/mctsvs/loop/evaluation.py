@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mctsvs.trial import as_constraints, as_value, split
+from mctsvs.optimizer.trial import as_constraints, as_value, split
 from mctsvs.utils.formatting import as_text, printable, tidy
 from mctsvs.utils.validation import InputError
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mctsvs.trial import Trial
+from mctsvs.optimizer.trial import Trial
 from mctsvs.utils.validation import InputError, check_count, check_number
 
 Callback = Callable[..., object]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.trial import split
+from mctsvs.optimizer.trial import split
 from mctsvs.utils.validation import Array, Indices, InputError
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mctsvs.optimizer.trial import TrialDetails
 from mctsvs.study.errors import clear_errors
 from mctsvs.study.journal import Journal
 from mctsvs.study.replay import StudyContents, read
-from mctsvs.trial import TrialDetails
 
 
 class StudyFollower:

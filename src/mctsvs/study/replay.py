@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.ask_tell import Trials
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails, TrialTimes
+from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space
 from mctsvs.space.constraints import given_again
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, damaged
 from mctsvs.study.journal import Event, Journal
-from mctsvs.trial import NOTHING, Trial, TrialDetails, TrialTimes
 from mctsvs.utils.validation import Array, StudyError
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails
 from mctsvs.space import Space, constraints
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
@@ -23,7 +24,6 @@ from mctsvs.study.files import WriterLock, save_beside
 from mctsvs.study.journal import Event, Journal
 from mctsvs.study.replay import StudyContents, details_of, read, revive
 from mctsvs.study.tables import Row
-from mctsvs.trial import NOTHING, Trial, TrialDetails
 from mctsvs.utils import plugins
 from mctsvs.utils.validation import Array, InputError, StudyError
 

@@ -12,18 +12,18 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.ask_tell import encode
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import Workers, run
 from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_value
+from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
 from mctsvs.study import tables
 from mctsvs.study.replay import value_of
 from mctsvs.study.session import open_session
-from mctsvs.trial import Recommendation, Trial, TrialDetails, as_value
 from mctsvs.utils.formatting import as_text
 from mctsvs.utils.validation import InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter

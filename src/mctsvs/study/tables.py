@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mctsvs.optimizer.trial import Trial, TrialDetails, as_value
 from mctsvs.space import Integer, Ordinal, Space, Variable
-from mctsvs.trial import Trial, TrialDetails, as_value
 from mctsvs.utils.validation import Array, InputError
 
 if TYPE_CHECKING:

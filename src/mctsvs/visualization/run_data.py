@@ -16,7 +16,7 @@ from mctsvs.utils.validation import Array, Indices, InputError
 
 if TYPE_CHECKING:
     from mctsvs.methods.mcts_vs.tree import Node
-    from mctsvs.trial import Recommendation, Trial
+    from mctsvs.optimizer.trial import Recommendation, Trial
 
 MATTERS = 0.5  # a larger score: the variable probably matters
 TESTS = ("probing a group", "testing a group", "auditing the rejected")  # purposes that tell whether variables matter

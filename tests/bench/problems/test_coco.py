@@ -15,9 +15,9 @@ import pytest
 from mctsvs.bench.problems import make, resolve
 from mctsvs.bench.problems.coco import GROUPS, SUITES, CocoProblem, name_of
 from mctsvs.cli import main
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer.trial import split
 from mctsvs.space import Float, Integer
-from mctsvs.trial import split
 from mctsvs.utils.validation import Array, InputError
 
 if not os.environ.get("CI"):

@@ -11,8 +11,8 @@ from mctsvs.methods.auto.constants import CLOSE, CLOSE_PATIENCE, CLOSEST
 from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.auto.full_space_search import Closer
 from mctsvs.methods.history import History
+from mctsvs.optimizer.trial import Trial
 from mctsvs.testing import engine_of
-from mctsvs.trial import Trial
 from mctsvs.utils.validation import Array
 
 SCALES = 2.0 ** np.arange(1, 30)

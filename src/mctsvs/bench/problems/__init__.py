@@ -18,18 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mctsvs.bench.problems import (
-    coco,
-    lasso,
-    mopta,
-    mujoco,
-    nasbench101,
-    nasbench_asr,
-    rover,
-    svm,
-    synthetic,
-    tables,
-)
+from mctsvs.bench.problems import coco, lasso, mopta, mujoco, nasbench101, nasbench_asr, rover, svm, synthetic, tables
 from mctsvs.objectives.problem import Family, Problem, Variation
 from mctsvs.utils import plugins
 from mctsvs.utils.validation import InputError

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.optimizer.trial import Recommendation
 from mctsvs.study import Study
 from mctsvs.study.reader import StudyFollower
-from mctsvs.trial import Recommendation
 from mctsvs.utils.validation import InputError
 from mctsvs.visualization.report import subtitle
 from mctsvs.visualization.report.page import Live, as_json, figures_of, navigation, page, section_html

@@ -19,9 +19,9 @@ from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending, Proposal
 from mctsvs.methods.constraint_ranking import ConstraintRanking, feasible
 from mctsvs.methods.history import History
+from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
-from mctsvs.trial import NOTHING, Trial, TrialDetails
 from mctsvs.utils.threads import one_blas_thread
 from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State
 
