@@ -1,27 +1,37 @@
 # Two commands do everything on a machine that has Python >= 3.11 and make:
 #   make demo    the paper's method and the default on a function of 300 variables, and a report of both
 #   make test    run the tests
-# Both make their own .venv from constraints.txt, which pins the versions that repeatable numbers depend on.
+# Contributors also want:
+#   make test-fast   the tests of the core, without the extras of the methods, in a minute and a half
+#   make check       everything that CI runs
+# All make their own .venv from constraints.txt, which pins the versions that repeatable numbers depend on.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint types layers docs package check pictures bench speed reproduce golden clean
+.PHONY: demo test test-fast lint types layers docs package check pictures bench speed reproduce golden clean
+
+FAST := tests/gp tests/space tests/loop tests/study tests/utils tests/methods/mcts_vs tests/test_golden.py tests/test_optimizer.py \
+  tests/test_result.py
 
 DEMO := Hartmann6_300 --shuffle --shift --budget 300 --seed 2021
 
 demo: $(VENV)/stamp-demo
 	@rm -rf build/demo && mkdir -p build/demo
-	@$(BIN)/mctsvs run $(DEMO) --method mcts-vs-bo --study build/demo/paper.db
+	@$(BIN)/mctsvs bench run $(DEMO) --method mcts-vs --study build/demo/paper.db
 	@echo
-	@$(BIN)/mctsvs run $(DEMO) --study build/demo/default.db
+	@$(BIN)/mctsvs bench run $(DEMO) --study build/demo/default.db
 	@echo
 	@$(BIN)/mctsvs report build/demo/default.db build/demo/paper.db -o build/demo/report.html
 
 test: $(VENV)/stamp-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+# the core without extras: PyTorch, MuJoCo, Ray and the like are not needed
+test-fast: $(VENV)/stamp-fast
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not docs" $(FAST) $(ARGS)
 
 lint: $(VENV)/stamp-dev
 	$(BIN)/ruff check src tests benchmarks examples docs/conf.py docs/_ext docs/pictures
@@ -64,7 +74,7 @@ speed: $(VENV)/stamp-test
 
 # every table and figure of the paper (days with the slow methods; ARGS=--quick: minutes)
 reproduce: $(VENV)/stamp-test
-	$(BIN)/mctsvs reproduce all -o docs/results $(ARGS)
+	$(BIN)/mctsvs bench reproduce all -o docs/results $(ARGS)
 
 $(VENV):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mctsvs needs Python 3.11 or newer")'
@@ -74,13 +84,17 @@ $(VENV)/stamp-demo: pyproject.toml constraints.txt | $(VENV)
 	$(PIP) --editable '.[report]'
 	@touch $@
 
+$(VENV)/stamp-fast: pyproject.toml constraints.txt | $(VENV)
+	$(PIP) --editable '.[test-fast]'
+	@touch $@
+
 $(VENV)/stamp-test: pyproject.toml constraints.txt | $(VENV)
 	$(PIP) --editable '.[test]'
-	@touch $@ $(VENV)/stamp-demo
+	@touch $@ $(VENV)/stamp-demo $(VENV)/stamp-fast
 
 $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)
 	$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/stamp-test $(VENV)/stamp-demo
+	@touch $@ $(VENV)/stamp-test $(VENV)/stamp-demo $(VENV)/stamp-fast
 
 $(VENV)/stamp-docs: pyproject.toml constraints.txt | $(VENV)
 	$(PIP) --editable '.[docs]'

@@ -1,6 +1,6 @@
 """Other libraries on spaces of every kind of variable, each told in its own terms what is whole, a choice or absent.
 
-`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.bench.loop`): Optuna's TPE (multivariate,
+`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.bench.record`): Optuna's TPE (multivariate,
 and with groups where there are conditions) and GP sampler, CMA-ES with margin (package cmaes), Nevergrad's NGOpt.
 """
 
@@ -8,29 +8,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mctsvs.bench import problems
+from mctsvs.bench.record import Point
 from mctsvs.space import Categorical, Float, Integer, Space
-from mctsvs.utils.validation import Array, Indices, InputError
+from mctsvs.utils.validation import Array, InputError
 
 NEEDS = {"tpe": "optuna", "gp-sampler": "optuna", "cmaes with margin": "cmaes", "ngopt": "nevergrad"}
 SIGMA = 0.25  # first deviation of CMA-ES, of the width of every range
 
 
 @dataclass(eq=False)
-class Point:
+class NativePoint(Point):
     """A point to evaluate, in natural units with the number of each choice, and what the library calls it."""
 
-    number: int
-    x: Array
-    handle: Any
-    variables: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    iteration: int = 0
-    value: float | None = None
+    handle: Any = None
 
 
 class Native:
@@ -48,11 +44,11 @@ class Native:
     def learn(self, handle: Any, cost: float) -> None:
         raise NotImplementedError
 
-    def ask(self) -> list[Point]:
+    def ask(self) -> list[NativePoint]:
         (x, handle), self.asked = self.next(), self.asked + 1
-        return [Point(self.asked - 1, x, handle)]
+        return [NativePoint(self.asked - 1, x, handle=handle)]
 
-    def tell(self, point: Point, value: float | None) -> None:
+    def tell(self, point: NativePoint, value: float | None) -> None:
         assert value is not None
         point.value = value
         self.learn(point.handle, self.sign * value)

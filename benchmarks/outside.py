@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 import native
-from mctsvs.bench import loop, problems
+from mctsvs.bench import problems
+from mctsvs.bench.record import Search, make_optimizer
 from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.options import Options
@@ -59,12 +60,12 @@ class BotorchSolver(Saved):
         return chosen
 
 
-def botorch(problem: problems.Problem, seed: int) -> loop.Search:
+def botorch(problem: problems.Problem, seed: int) -> Search:
     """BoTorch in the loop of `bo-dsp`: the same initial points, one model of all variables."""
     import torch
 
     torch.manual_seed(seed)
-    opt = loop.optimizer(problem, "bo-dsp", seed=seed)
+    opt = make_optimizer(problem, "bo-dsp", seed=seed)
     assert isinstance(opt._engine, SubspaceEngine)
     opt._engine.solver = BotorchSolver(Options())
     return opt
@@ -87,11 +88,11 @@ class Outside:
     def learn(self, handle: Any, cost: float) -> None:
         raise NotImplementedError
 
-    def ask(self) -> list[native.Point]:
+    def ask(self) -> list[native.NativePoint]:
         (u, handle), self.asked = self.next(), self.asked + 1
-        return [native.Point(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle)]
+        return [native.NativePoint(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle=handle)]
 
-    def tell(self, point: native.Point, value: float | None) -> None:
+    def tell(self, point: native.NativePoint, value: float | None) -> None:
         assert value is not None
         point.value = value
         self.learn(point.handle, self.sign * value)

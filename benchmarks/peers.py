@@ -53,11 +53,11 @@ import native
 import outside
 import rows
 import tables
-from mctsvs.bench import loop, problems, suites
+from mctsvs.bench import problems, suites
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.problems import coco
-from mctsvs.bench.record import RunRecord, RunSettings, follow
+from mctsvs.bench.record import RunRecord, RunSettings, follow, make_optimizer
 from mctsvs.bench.run_store import Job, RunStore
 from mctsvs.methods import registry
 from mctsvs.utils.validation import Array
@@ -93,7 +93,7 @@ def search(method: str, problem: problems.Problem, seed: int, budget: int) -> An
     name, _, part = method.partition(" without ")
     known = budget if name.endswith(KNOWN) else None
     options = {part: False} if part else {}
-    return loop.optimizer(problem, name.removesuffix(KNOWN), seed=seed, budget=known, options=options)
+    return make_optimizer(problem, name.removesuffix(KNOWN), seed=seed, budget=known, options=options)
 
 
 def make(name: str, seed: int) -> problems.Problem:
@@ -155,7 +155,7 @@ def play(job: Job, folder: Path) -> str:
     look()
     if isinstance(problem, coco.CocoProblem) and noisy:  # only now: it uses COCO's one stream of noise
         true[:] = [problem.instance.noiseless(x) for x in points]
-    RunStore(folder).save(job, record.whole(), problem.direction, problem.optimum)
+    RunStore(folder).save(job, record, problem.direction, problem.optimum)
     return str(job)
 
 

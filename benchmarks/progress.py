@@ -24,7 +24,7 @@ from rich.console import Console
 
 from mctsvs import Optimizer
 from mctsvs.bench import problems
-from mctsvs.bench.loop import Clock
+from mctsvs.loop.record import Clock
 from mctsvs.visualization.progress import ProgressReporter
 from mctsvs.visualization.terminal import LogLines, TerminalView
 

@@ -20,11 +20,13 @@ import argparse
 
 import numpy as np
 
-from mctsvs.bench import loop, problems
+from mctsvs.bench import problems
+from mctsvs.bench.record import make_optimizer
 from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.mcts_vs.selector import MCTS
 from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array, Indices
+from turns import spend
 
 
 def noise(seeds: int, method: str) -> None:
@@ -48,8 +50,8 @@ def found(seeds: int, method: str) -> None:
         for seed in range(seeds):
             problem = problems.make(name, shuffle=True, noise=sd, seed=seed + 1000)
             assert problem.active is not None
-            opt = loop.optimizer(problem, method, seed=seed + 1000, budget=300)
-            loop.spend(problem, opt, 300)
+            opt = make_optimizer(problem, method, seed=seed + 1000, budget=300)
+            spend(problem, opt, 300)
             important = opt._engine.importance() > 0.5
             right = int(important[problem.active].sum())
             counts.append((right, int(important.sum()) - right))
@@ -64,8 +66,8 @@ def ranks(seeds: int, method: str) -> None:
         for seed in range(seeds):
             problem = problems.make(name, shuffle=True, seed=seed + 3)
             assert problem.active is not None
-            opt = loop.optimizer(problem, "mcts-vs-bo", seed=seed + 1)
-            loop.spend(problem, opt, budget)
+            opt = make_optimizer(problem, "mcts-vs-bo", seed=seed + 1)
+            spend(problem, opt, budget)
             engine = opt._engine
             assert isinstance(engine, SubspaceEngine)
             assert isinstance(engine.selector, MCTS)

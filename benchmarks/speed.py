@@ -34,8 +34,9 @@ import numpy as np
 import scipy
 import scipy.optimize
 
-from mctsvs.bench.loop import Clock, optimizer, rounds, spend
 from mctsvs.bench.problems import Problem, data, families, make
+from mctsvs.bench.record import Clock
+from mctsvs.bench.record import make_optimizer as optimizer
 from mctsvs.bench.sklearn_bo import regressor, with_solver
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import JITTER, Likelihood
@@ -46,6 +47,7 @@ from mctsvs.methods.history import History
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
 from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.utils.validation import Array, InputError
+from turns import rounds, spend
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 WHOLE = {"auto": "Hartmann6_500", "mcts-vs-bo": "Hartmann6_300", "bo-dsp": "Hartmann6_300"}

@@ -6,7 +6,7 @@
     python benchmarks/tables.py figure docs/results/tables/coco.csv --to docs/results/coco
 
 `collect` makes a file anew out of finished runs (rows.py says what is in a line; `--recommended`: true values of
-recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs compare` shows). With `--methods`, lines are in
+recommended points; `--wall`: milliseconds of the wall clock, as `mctsvs bench compare` shows). With `--methods`, lines are in
 that order. Of several stores the last that has a run counts; with `--add` the file itself is the first.
 
 In a page a table stands between `<!-- table: KIND NAME.csv OPTIONS -->` and `<!-- /table -->`; `write` computes all of
@@ -14,7 +14,7 @@ them, `--check` only names the first that differs. OPTIONS choose runs: `problem
 `D=40`. KIND is one of
 
     values      a line for each problem and method; larger is better
-    compare     one problem, with marks of significance, as `mctsvs compare` has it; larger is better
+    compare     one problem, with marks of significance, as `mctsvs bench compare` has it; larger is better
     parts       a line for each method, a column for each problem: the last two points, and whether leaving out a
                 part is worse or better than the file's first method, the whole; larger is better
     regret      one problem, a line for each method

@@ -20,6 +20,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = ["myst.header"]  # pages made by commands begin at any level
 
+extensions.insert(0, "sphinx.ext.napoleon")  # Google docstrings, before `docstrings` sees them
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them
 autodoc_mock_imports = ["optuna", "ray", "distributed"]

@@ -96,17 +96,18 @@ def test_words() -> None:
     [
         ("n_calls", "budget="),
         ("maxiter", "budget="),
-        ("bounds", "second argument"),
+        ("dimensions", "second argument"),
         ("random_state", "seed="),
         ("n_jobs", "workers="),
         ("wrokers", "did you mean workers="),
         ("max_second", "did you mean max_seconds="),
-        ("cpp", "no option 'cpp'"),
+        ("cpp", "no option of that name"),
     ],
 )
 def test_arguments_that_are_nearly_right_get_a_hint(name: str, hint: str) -> None:
+    arguments: dict[str, Any] = {name: 3}
     with pytest.raises(mctsvs.InputError, match=hint):
-        mctsvs.minimize(sphere, BOX, budget=3, **{name: 3})
+        mctsvs.minimize(sphere, BOX, budget=3, **arguments)
 
 
 def test_what_is_missing_is_said() -> None:
@@ -114,8 +115,9 @@ def test_what_is_missing_is_said() -> None:
         mctsvs.minimize(sphere, budget=3)
     with pytest.raises(mctsvs.InputError, match="no budget"):
         mctsvs.minimize(sphere, BOX)
-    with pytest.raises(mctsvs.InputError, match="second argument"):
-        mctsvs.minimize(sphere, bounds=BOX, budget=3)
+    assert mctsvs.minimize(sphere, bounds=BOX, budget=3).nfev == 3
+    with pytest.raises(mctsvs.InputError, match="x0="):
+        mctsvs.minimize(sphere, [0.5] * 12, bounds=BOX, budget=3)
 
 
 def test_the_first_points_are_those_given(tmp_path: Path) -> None:
@@ -167,3 +169,51 @@ def test_a_study_that_fails_again_and_again_gives_what_there_is(tmp_path: Path) 
 
     result = mctsvs.minimize(fails_after_one, BOX, 20, method="random", study=tmp_path / "run.db", max_failures=3)
     assert (result.status, result.nfev, result.fun) == (Status.FAILING, 4, 1.0)
+
+
+def test_a_type_checker_refuses_a_misspelt_argument(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    file = tmp_path / "slip.py"
+    file.write_text("import mctsvs\nmctsvs.minimize(len, [(0, 1)], budget=3)\nmctsvs.minimize(len, [(0, 1)], bugdet=10)\n")
+    said, _, status = api.run(["--no-incremental", "--follow-imports=silent", str(file)])
+    assert status == 1
+    assert 'slip.py:3: error: Argument "bugdet"' in said
+    assert "slip.py:2" not in said
+
+
+def test_callbacks_as_other_libraries_know_them() -> None:
+    seen: list[Any] = []
+
+    def of_scipy(intermediate_result: Any) -> None:
+        seen.append(intermediate_result.fun)
+
+    def of_optuna(opt: mctsvs.Optimizer, trial: mctsvs.Trial) -> None:
+        seen.append(trial.number)
+
+    result = mctsvs.minimize(sphere, BOX, budget=3, callback=[lambda xk: seen.append(xk), of_scipy, of_optuna])
+    assert len(seen) == 9
+    assert np.array_equal(seen[6], result.x)
+    assert seen[7] == result.fun
+    assert [seen[i] for i in (2, 5, 8)] == [0, 1, 2]
+    assert result["fun"] == result.fun
+    assert result.nit == 3
+    with pytest.raises(KeyError, match="'y'"):
+        result["y"]
+
+
+def test_workers_need_no_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = mctsvs.minimize(sphere, BOX, budget=6, workers=2, method="random")
+    assert result.nfev == 6
+    assert {t.times.worker != "" for t in result.trials} == {True}
+
+
+def test_a_table_of_first_points() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [0.25, 0.5], "b": [0.5, 0.75]})
+    space = {"a": mctsvs.Float(0, 1), "b": mctsvs.Float(0, 1)}
+    result = mctsvs.minimize(lambda p: p["a"] + p["b"], space, budget=3, x0=frame)
+    assert [t.params for t in result.trials[:2]] == [{"a": 0.25, "b": 0.5}, {"a": 0.5, "b": 0.75}]
+    known = mctsvs.minimize(lambda p: p["a"] + p["b"], space, budget=3, x0=frame.assign(value=[1.0, 2.0]))
+    assert [t.source for t in known.trials[:2]] == ["imported", "imported"]
+    table = result.to_dataframe()
+    assert table["value"].tolist() == [t.value for t in result.trials]

@@ -1,6 +1,6 @@
 """Makes the pictures of the docs and the README: `make pictures`. They are of real runs, and kept with the pages.
 
-terminal.svg    the display of `mctsvs run` in the middle of a run
+terminal.svg    the display of `mctsvs bench run` in the middle of a run
 report*.png     the report of a run, and its sections, in Chromium
 """
 
@@ -17,7 +17,7 @@ from mctsvs import Optimizer, maximize, minimize
 from mctsvs.bench import problems
 from mctsvs.visualization import report as reports
 from mctsvs.visualization.progress import ProgressReporter, RunStats
-from mctsvs.visualization.terminal import screen
+from mctsvs.visualization.terminal import Screen
 
 HERE = Path(__file__).parent
 PROBLEM, BUDGET, SEEN, SEED = "Hartmann6_300", 200, 78, 3
@@ -47,9 +47,9 @@ def terminal() -> None:
         follower.allowance.began -= 1.0
         follower.told(trial)
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(f"$ mctsvs run {PROBLEM} --shuffle --shift --budget {BUDGET}", style="dim", highlight=False)
-    console.print(screen(follower.account))
-    console.save_svg(str(HERE / "terminal.svg"), title="mctsvs run")
+    console.print(f"$ mctsvs bench run {PROBLEM} --shuffle --shift --budget {BUDGET}", style="dim", highlight=False)
+    console.print(Screen(follower.account))
+    console.save_svg(str(HERE / "terminal.svg"), title="mctsvs bench run")
 
 
 def report() -> None:

@@ -1,250 +1,332 @@
-"""A whole run in one call, as scipy's users know it: `minimize` and `maximize`.
-
-What a run has found, named as scipy's users know it.
-"""
+"""A whole run in one call: `minimize` and `maximize`, and the `Result` they return, named as in scipy."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from mctsvs.loop.stopping import COMPLETE, Status, StoppingCriteria, StoppingMonitor, StopReason, counted
+from mctsvs.loop.loop import InMemory, Workers, run
+from mctsvs.loop.stopping import (
+    INTERRUPTED,
+    SUCCESSFUL,
+    Callback,
+    Status,
+    StoppingCriteria,
+    StopReason,
+    counted,
+)
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer
-from mctsvs.space.deduplicate import SpaceExhausted
-from mctsvs.study import Study
-from mctsvs.study.tables import first_points
-from mctsvs.study.tables import rows as rows_of
-from mctsvs.trial import Recommendation, Trial, split
-from mctsvs.utils.validation import InputError, StudyError, check_bool, check_count, listed
-from mctsvs.visualization.progress import ProgressReporter
+from mctsvs.trial import Recommendation, Trial
+from mctsvs.utils.validation import EvaluationFailed, InputError, check_count, listed
+
+if TYPE_CHECKING:
+    import pandas
+
+    from mctsvs.study import Study
 
 Objective = Callable[[Any], Any]
-Callback = Callable[[Any, Trial], object]
 
 
-def minimize(f: Objective, space: Any = None, budget: int | None = None, **arguments: Any) -> Result:
-    """Minimise f with `budget` evaluations, or fewer where something else ends the run: see `Result.message`.
-
-    f gets the point as a vector, or as a dict if `space` is a dict. Returning None, NaN or an infinity marks the
-    evaluation as failed. With measured constraints it returns a value and a dict, `(value, {"stress": 0.3})`, whose
-    numbers are at most 0 where the constraint holds.
-
-    x0            a point to begin with, or several: vectors, dicts, or a CSV file with a column for each variable; if
-                  it has one called value too, these evaluations are known and do not count
-    constraints   what every point satisfies: "x1 + 2*x2 <= 100", functions of the point, ...; see `Optimizer`
-    noise         standard deviation of the noise of f's values, 0 for exact ones, where it is known; see `Result`
-    seed          a whole number, 0: the same seed gives the same points. None draws one.
-    method        a name from `mctsvs methods`; further arguments are that method's options
-    target        a value at least this good ends the run; where constraints are measured, of a feasible point
-    max_seconds   no evaluation begins later than so many seconds after the call
-    patience      so many evaluations in a row that were no better than the best before end the run
-    max_failures  so many failures in a row, 30, end the run
-    workers, executor, asynchronous, timeout    evaluations at once, by whom, and how long each may take: see
-                  `Study.optimize`
-    study         a file that keeps everything; the same call goes on where it ended
-    callback      called as callback(optimizer, trial) after each evaluation; with a study or workers it gets the study.
-                  Raising StopIteration, or returning True, ends the run
-    progress      show how far the run is: on a terminal, or as a line below a notebook's cell; in a pipe, nothing.
-                  The standard `logging` is told under "mctsvs", with or without it
+def minimize(
+    f: Objective,
+    space: Any = None,
+    budget: int | None = None,
+    *,
+    bounds: Any = None,
+    x0: Any = None,
+    constraints: Any = (),
+    noise: float | None = None,
+    seed: int | None = 0,
+    method: str = registry.DEFAULT,
+    options: Mapping[str, Any] | None = None,
+    target: float | None = None,
+    max_seconds: float | None = None,
+    patience: int | None = None,
+    max_failures: int = 30,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    asynchronous: bool = False,
+    timeout: float | None = None,
+    study: str | os.PathLike[str] | None = None,
+    callback: Callback | Sequence[Callback] | None = None,
+    progress: bool = False,
+    **unknown: Never,
+) -> Result:
+    """Minimise f with `budget` evaluations, or fewer where something else ends the run.
 
     Ctrl-C and too many failures give the result so far (`success`, `status`, `message`). An exception in f is raised
-    with the result so far as its attribute `result`; with a study or workers it is a failed evaluation. If no
-    evaluation succeeded at all, that is an error.
+    with the result so far as its attribute `result`; with a study or workers it is a failed evaluation.
 
-    >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
-    >>> result.x, result.fun, result.importance
+    Args:
+        f: The objective. It gets the point as a vector, or as a dict if `space` is a dict; a function whose arguments
+            are named like the variables gets them as keywords. It returns a value, or with measured constraints a
+            value and a dict, `(value, {"stress": 0.3})`, whose numbers are at most 0 where the constraint holds.
+            None, NaN and infinities mark the evaluation as failed.
+        space: The variables: a list of (low, high) pairs, an array of shape (n, 2), `scipy.optimize.Bounds`, or a
+            dict of name -> `Float`, `Integer`, ...; see `Space`.
+        budget: Evaluations in all.
+        bounds: Another word for `space`.
+        x0: A point to begin with, or several: vectors, dicts, a DataFrame, or a CSV file with a column for each
+            variable. If there is a column called value too, these evaluations are known and do not count.
+        constraints: What every point satisfies: "x1 + 2*x2 <= 100", functions of the point, ...; see `Optimizer`.
+        noise: Standard deviation of the noise of f's values where it is known, 0 for exact ones; see `Result`.
+        seed: The same whole number gives the same points. None draws one.
+        method: A name that `mctsvs methods` lists.
+        options: Options of the method, by name.
+        target: A value at least this good, of a feasible point, ends the run.
+        max_seconds: No evaluation begins later than so many seconds after the call.
+        patience: So many evaluations in a row that were no better than the best before end the run.
+        max_failures: So many failures in a row end the run.
+        workers: Evaluations at once, in processes of this machine.
+        executor: A `concurrent.futures.Executor` that evaluates; see `Study.optimize`.
+        asynchronous: A free worker gets a new point at once, in place of batches.
+        timeout: Seconds for one evaluation.
+        study: A file that keeps everything; the same call goes on where it ended.
+        callback: Called as `callback(optimizer, trial)` after each evaluation, with a study as `callback(study,
+            trial)`; one of a single argument is called as scipy calls it. A list of them is possible. True, or
+            StopIteration, ends the run.
+        progress: Show how far the run is, on a terminal or below a notebook's cell. The standard `logging` is told
+            under "mctsvs" in any case.
+
+    Returns:
+        What was found; see `Result`.
+
+    Raises:
+        InputError: An argument cannot be used, or no evaluation succeeded.
+
+    Example:
+        >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
+        >>> result.x, result.fun
     """
-    return _optimise("minimize", f, space, budget, **arguments)
+    given = dict(locals())
+    del given["unknown"]
+    return _optimise("minimize", unknown, **given)
 
 
-def maximize(f: Objective, space: Any = None, budget: int | None = None, **arguments: Any) -> Result:
-    """Maximise f with `budget` evaluations; all arguments are those of `minimize`."""
-    return _optimise("maximize", f, space, budget, **arguments)
+def maximize(
+    f: Objective,
+    space: Any = None,
+    budget: int | None = None,
+    *,
+    bounds: Any = None,
+    x0: Any = None,
+    constraints: Any = (),
+    noise: float | None = None,
+    seed: int | None = 0,
+    method: str = registry.DEFAULT,
+    options: Mapping[str, Any] | None = None,
+    target: float | None = None,
+    max_seconds: float | None = None,
+    patience: int | None = None,
+    max_failures: int = 30,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    asynchronous: bool = False,
+    timeout: float | None = None,
+    study: str | os.PathLike[str] | None = None,
+    callback: Callback | Sequence[Callback] | None = None,
+    progress: bool = False,
+    **unknown: Never,
+) -> Result:
+    """Maximise f with `budget` evaluations; everything else is as in `minimize`.
+
+    Args:
+        f: The objective.
+        space: The variables.
+        budget: Evaluations in all.
+        bounds: Another word for `space`. This and all further arguments are those of `minimize`.
+
+    Returns:
+        What was found; see `Result`.
+
+    Example:
+        >>> result = maximize(lambda x: -((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
+    """
+    given = dict(locals())
+    del given["unknown"]
+    return _optimise("maximize", unknown, **given)
 
 
 def _optimise(
     direction: str,
+    unknown: Mapping[str, Any],
+    *,
     f: Objective,
     space: Any,
-    budget: int | None,
-    *,
-    x0: Any = None,
-    study: str | os.PathLike[str] | None = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-    **arguments: Any,
+    budget: Any,
+    bounds: Any,
+    x0: Any,
+    study: Any,
+    callback: Any,
+    progress: bool,
+    method: str,
+    options: Mapping[str, Any] | None,
+    **rest: Any,
 ) -> Result:
-    limits = StoppingCriteria(**{name: arguments.pop(name) for name in LIMITS if name in arguments})
-    crew = {name: arguments.pop(name) for name in CREW if name in arguments}
-    _check_names(arguments)
-    if space is None:
-        raise InputError("there is no space: give the variables second, such as [(0, 1)] * 50")
+    chosen = {**(options or {}), **check_keywords(unknown, method, NAMES)}
+    criteria = StoppingCriteria(**{name: rest.pop(name) for name in CRITERIA})
+    crew = {name: rest.pop(name) for name in WORKERS}
+    problem = {"direction": direction, "method": method, "seed": rest["seed"], **chosen}
+    if rest["noise"] is not None:
+        problem["noise"] = rest["noise"]
+    if not (isinstance(rest["constraints"], tuple) and not rest["constraints"]):
+        problem["constraints"] = rest["constraints"]
+    space = one_space(space, bounds)
     if budget is None:
         raise InputError("there is no budget: say how many evaluations there may be, such as budget=100")
     if not callable(f):
         raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
-    check_count("budget", budget)
-    check_bool("progress", progress)
-    if study is None and not _needed(crew):
-        opt = Optimizer(space, direction=direction, budget=budget, **arguments)
-        begin_at(opt, x0)
-        return _run(opt, f, StoppingMonitor(limits, direction == "maximize", callback), progress)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.db" if study is None else study
-        with Study(path, space, direction=direction, **{"seed": 0, **arguments}) as kept:
+    budget = check_count("budget", budget)
+    if study is not None:
+        from mctsvs.study import Study  # SQLite, which only a run that is kept needs
+
+        with Study(study, space, **problem) as kept:
             if not kept.trials and not kept.optimizer.queue:
-                begin_at(kept, x0)
-            return _run_study(kept, f, budget, {**vars(limits), **crew, "callback": callback, "progress": progress})
+                enqueue_x0(kept, x0)
+            return _run_study(kept, f, budget, criteria, Workers(**crew), callback=callback, progress=progress)
+    workers = Workers(**crew)
+    if workers.here:
+        workers = Workers(catch=(EvaluationFailed,))
+    opt = Optimizer(space, budget=budget, **problem)
+    enqueue_x0(opt, x0)
+    return _run(opt, f, budget, criteria, workers, callback=callback, progress=progress)
 
 
-def _needed(crew: Mapping[str, Any]) -> bool:
-    """Whether anything but evaluating one point after the other is asked for."""
-    return any(value is not None and (name, value) != ("asynchronous", False) for name, value in crew.items())
+def one_space(space: Any, bounds: Any) -> Any:
+    """The variables, which are given as `space` or as `bounds`."""
+    if bounds is None and space is None:
+        raise InputError("there is no space: give the variables second, such as [(0, 1)] * 50")
+    if bounds is not None and space is not None:
+        raise InputError("give either space or bounds, which are the same; a first point is x0=")
+    return space if bounds is None else bounds
 
 
+CRITERIA = ("target", "max_seconds", "patience", "max_failures")
+WORKERS = ("workers", "executor", "asynchronous", "timeout")
+NAMES = tuple(name for name in minimize.__annotations__ if name not in ("unknown", "return"))
 HINTS = {  # what other libraries call it
-    "n_jobs": "evaluations at once are workers=",
-    "n_workers": "evaluations at once are workers=",
-    "max_workers": "evaluations at once are workers=",
-    "n_trials": "the number of evaluations is budget=",
-    "n_calls": "the number of evaluations is budget=",
-    "n_iter": "the number of evaluations is budget=",
-    "maxiter": "the number of evaluations is budget=",
-    "max_iter": "the number of evaluations is budget=",
-    "maxfun": "the number of evaluations is budget=",
-    "maxfev": "the number of evaluations is budget=",
-    "max_evals": "the number of evaluations is budget=",
-    "num_evals": "the number of evaluations is budget=",
-    "random_state": "the seed is seed=",
-    "rng": "the seed is seed=",
-    "bounds": "the variables are space=, the second argument",
-    "dimensions": "the variables are space=, the second argument",
-    "search_space": "the variables are space=, the second argument",
-    "storage": "the file that keeps everything is study=",
-    "callbacks": "one function is called after each evaluation, callback=",
-    "time_limit": "seconds for the whole run are max_seconds=, for one evaluation timeout=",
-    "max_time": "seconds for the whole run are max_seconds=, for one evaluation timeout=",
-    "x_0": "points to begin with are x0=",
-    "initial_guess": "points to begin with are x0=",
-    "init": "points to begin with are x0=",
+    **dict.fromkeys(("n_jobs", "n_workers", "max_workers"), "evaluations at once are workers="),
+    **dict.fromkeys(
+        ("n_trials", "n_calls", "n_iter", "maxiter", "max_iter", "maxfun", "maxfev", "max_evals", "num_evals"),
+        "the number of evaluations is budget=",
+    ),
+    **dict.fromkeys(("random_state", "rng"), "the seed is seed="),
+    **dict.fromkeys(("dimensions", "search_space"), "the variables are space=, the second argument"),
+    **dict.fromkeys(("storage", "db"), "the file that keeps everything is study="),
+    "callbacks": "functions called after each evaluation are callback=, one or a list",
+    **dict.fromkeys(("time_limit", "max_time"), "seconds for the run are max_seconds=, for one evaluation timeout="),
+    **dict.fromkeys(("x_0", "initial_guess", "init", "y0"), "points to begin with are x0=, known values a file x0="),
     "sigma": "the standard deviation of the noise is noise=",
     "tol": "a run ends by target=, patience= or max_seconds=",
     "direction": "use minimize or maximize",
     "algorithm": "the method is method=",
-    "verbose": "to see how far the run is, progress=True",
-    "disp": "to see how far the run is, progress=True",
+    **dict.fromkeys(("verbose", "disp"), "to see how far the run is, progress=True"),
+    "args": "bind further arguments yourself, as functools.partial or a lambda does",
+    **dict.fromkeys(("jac", "hess"), "no derivative is used: leave it out"),
+    **dict.fromkeys(("n_initial_points", "acq_func", "sampler", "pruner"), "the method decides that: see method="),
 }
-LIMITS = ("target", "max_seconds", "patience", "max_failures")
-CREW = ("workers", "executor", "asynchronous", "timeout")
-NAMES = ("x0", "study", "callback", "progress", "constraints", "noise", "seed", "method", *LIMITS, *CREW)
 
 
-def _check_names(options: Mapping[str, Any]) -> None:
-    """What is nearly right is said; what else is not known is for the method to refuse."""
-    own = registry.options_of(registry.find(options.get("method", registry.DEFAULT)))
-    for name in options:
-        if name in NAMES or name in own:
+def check_keywords(unknown: Mapping[str, Any], method: str, names: Sequence[str]) -> Mapping[str, Any]:
+    """Keywords that are options of the method; others are refused with the name that was probably meant."""
+    own = registry.options_of(registry.find(method))
+    for name in unknown:
+        if name in own:
             continue
         if name in HINTS:
             raise InputError(f"there is no argument {name!r} here: {HINTS[name]}")
-        meant = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.75)
-        if meant:
-            raise InputError(f"there is no argument {name!r} here: did you mean {meant[0]}=?")
+        meant = difflib.get_close_matches(name, [*names, *own], n=1, cutoff=0.75)
+        hint = f"did you mean {meant[0]}=?" if meant else f"and method {method!r} has no option of that name"
+        raise InputError(f"there is no argument {name!r} here: {hint}")
+    return unknown
 
 
-def begin_at(owner: Optimizer | Study, x0: Any) -> None:
-    """Points to begin with: one, a list of them, or a CSV file; where that has values, they are known."""
+def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
+    """Points to begin with: one, a list of them, or a table; where that has values, they are known."""
     if x0 is None:
         return
-    if not isinstance(x0, str | os.PathLike):
-        owner.enqueue(_listed(x0))
+    table = isinstance(x0, str | os.PathLike) or (hasattr(x0, "to_dict") and hasattr(x0, "columns"))
+    if not table:
+        owner.enqueue(_points(x0))
         return
-    path = Path(x0)
-    points = first_points(path, owner.space)
+    from mctsvs.study.tables import first_points, rows  # tables, which few runs begin with
+
+    opt = owner if isinstance(owner, Optimizer) else owner.optimizer
+    source = Path(x0) if isinstance(x0, str | os.PathLike) else x0
+    if isinstance(source, Path):
+        points = first_points(source, opt.space)
+    else:
+        points = None if "value" in source.columns else source.to_dict("records")
     if points is not None:
-        opt = owner.optimizer if isinstance(owner, Study) else owner
         for row, point in enumerate(points, 1):
-            with _in_row(row, path):
+            with _in_row(row, source):
                 opt.unit_of(point)
         owner.enqueue(points)
-    elif isinstance(owner, Study):
-        owner.import_points(path)
-    else:
-        known = rows_of(path, owner.space, owner.direction)
+    elif isinstance(owner, Optimizer):
+        known = rows(source, opt.space, opt.direction)
         for row, (unit, *_) in enumerate(known, 1):
-            with _in_row(row, path):
-                owner.region.check(unit)
+            with _in_row(row, source):
+                opt.region.check(unit)
         for unit, value, message, details in known:
-            owner.insert(unit, value, message, details)
+            opt.insert(unit, value, message, details)
+    else:
+        owner.import_points(source)
 
 
 @contextmanager
-def _in_row(row: int, path: Path) -> Iterator[None]:
+def _in_row(row: int, source: Any) -> Iterator[None]:
     """What is wrong is said with its place."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"row {row} of the file {str(path)!r}: {error}") from None
+        where = f"the file {str(source)!r}" if isinstance(source, Path) else "the table"
+        raise InputError(f"row {row} of {where}: {error}") from None
 
 
-def _listed(x0: Any) -> list[Any]:
+def _points(x0: Any) -> list[Any]:
     """One point is a dict or a vector of numbers; several are a list of them."""
     several = isinstance(x0, list | tuple | np.ndarray) and len(x0) and not np.isscalar(x0[0])
     return list(x0) if several else [x0]
 
 
-def _run_study(study: Study, f: Objective, budget: int, how: Mapping[str, Any]) -> Result:
+def _run_study(study: Study, f: Objective, budget: int, *how: Any, **more: Any) -> Result:
+    reason = INTERRUPTED
+    with suppress(KeyboardInterrupt):
+        reason = study._run(f, budget, *how, **more)
+    return _checked(result_of(study.optimizer, reason), reason)
+
+
+def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> Result:
+    reason = INTERRUPTED
     try:
-        study.optimize(f, budget, **how)
+        reason = run(InMemory(opt), opt, f, budget, *how, **more)
     except KeyboardInterrupt:
-        return result_of(study.optimizer, StopReason(Status.INTERRUPTED, "stopped by Ctrl-C"))
-    except StudyError:
-        if study._stop_reason.status is not Status.FAILING or not study.has_best:
-            raise
-    return result_of(study.optimizer, study._stop_reason)
-
-
-def _run(opt: Optimizer, f: Objective, watch: StoppingMonitor, progress: bool) -> Result:
-    view = None
-    if progress:
-        from mctsvs.visualization.terminal import choose_view  # rich is loaded where something is shown
-
-        view = choose_view()
-    ending = StopReason(Status.DONE, "")
-    assert opt.budget is not None
-    try:
-        with ProgressReporter(view) as follower:
-            follower.begin(opt, opt.budget)
-            for _ in range(opt.budget):
-                (trial,) = opt.ask()
-                value, constraints = split(f(trial.argument))
-                opt.tell(trial, value, constraints=constraints)
-                follower.told(trial)
-                if watch.told(opt, trial, better=opt.has_best and opt.best is trial) is not None:
-                    break
-        ending = watch.ending or ending
-    except KeyboardInterrupt:
-        ending = StopReason(Status.INTERRUPTED, "stopped by Ctrl-C")
-    except SpaceExhausted:
-        ending = StopReason(Status.EXHAUSTED, "every point of the space has been evaluated")
+        pass
     except Exception as error:
         error.result = result_of(opt, StopReason(Status.RAISED, "the function raised"))  # type: ignore[attr-defined]
         raise
-    result = result_of(opt, ending)
-    if result.best is None and ending.status is not Status.INTERRUPTED:
-        failed = InputError(f"all {result.nfev} evaluations failed: the function returned no finite number")
+    return _checked(result_of(opt, reason), reason)
+
+
+def _checked(result: Result, reason: StopReason) -> Result:
+    """The result, unless there is none."""
+    if result.best is None and reason.status is not Status.INTERRUPTED:
+        if not result.nfev:
+            raise InputError(f"nothing was evaluated: {reason.message}")
+        last = next((t.message for t in reversed(result.trials) if t.message), "the function returned no finite number")
+        failed = InputError(f"all {result.nfev} evaluations failed, the last with: {last}")
         failed.result = result  # type: ignore[attr-defined]
         raise failed
     return result
@@ -256,24 +338,37 @@ class Result:
 
     Where values are known to be noisy (given, told, or seen by the method) `x` is the point of best expected value
     among those evaluated, `fun` that value, and `best` the luckiest trial; elsewhere `x` and `fun` are those of `best`.
+
+    Attributes:
+        x: The point found: a dict for a space with names, else a vector; None if no evaluation succeeded.
+        fun: The value there; NaN if none has a value.
+        trials: All trials, in the order they were asked for.
+        importance: Name -> score between 0 and 1, most important first.
+        status: Why the run ended, as a number.
+        message: Why the run ended, in words.
+        number: Number of the trial of `x`.
+        tree: The tree of variable groups, for methods that have one.
+        about: Direction, method, options, seed and budget of the run.
+        best: The trial of the best value.
+        recommend: Computes `recommendation`.
     """
 
-    x: Any  # a dict for a space with names, else a vector; None if no evaluation succeeded
-    fun: float  # NaN if none has a value
+    x: Any
+    fun: float
     trials: list[Trial] = field(default_factory=list)
-    importance: dict[str, float] = field(default_factory=dict)  # name -> score, most important first
+    importance: dict[str, float] = field(default_factory=dict)
     status: Status = Status.DONE
     message: str = ""
-    number: int = -1  # of the trial of `x`
-    tree: Node | None = None  # of groups of variables, for methods that have one
-    about: dict[str, Any] = field(default_factory=dict)  # direction, method, options, seed and budget of the run
+    number: int = -1
+    tree: Node | None = None
+    about: dict[str, Any] = field(default_factory=dict)
     best: Trial | None = None
-    recommend: Callable[[], Recommendation] | None = None  # for those who ask for it: it takes a model
+    recommend: Callable[[], Recommendation] | None = None
 
     @property
     def success(self) -> bool:
         """Whether the run came to its end, and a value was found, where there are constraints a feasible one."""
-        return self.feasible and self.status in COMPLETE
+        return self.feasible and self.status in SUCCESSFUL
 
     @property
     def feasible(self) -> bool:
@@ -293,6 +388,27 @@ class Result:
     def nfev(self) -> int:
         """Evaluations made."""
         return sum(trial.value is not None for trial in self.trials)
+
+    @property
+    def nit(self) -> int:
+        """The same, under the name that scipy has for iterations."""
+        return self.nfev
+
+    def __getitem__(self, name: str) -> Any:
+        """`result["x"]`, as scipy's results allow."""
+        if not isinstance(name, str) or name.startswith("_") or not hasattr(self, name):
+            raise KeyError(
+                f"a result has no {name!r}: it has x, fun, trials, importance, success, status, message, nfev"
+            )
+        return getattr(self, name)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A row for each trial, as `Study.to_dataframe` has it; needs pandas."""
+        from mctsvs.study.tables import dataframe
+
+        if not self.trials:
+            raise InputError("there is no table: the result has no trials")
+        return dataframe(self.trials, self.trials[0].space, times=True)
 
     def __repr__(self) -> str:
         best = self.number + 1

@@ -1,4 +1,4 @@
-"""`mctsvs compare` and `mctsvs reproduce`, as a user runs them."""
+"""`mctsvs bench compare` and `mctsvs bench reproduce`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from mctsvs.cli import main
 @pytest.mark.needs("matplotlib")
 def test_compare_writes_table_summary_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    arguments = ["compare", "hartmann6_20", "--methods", "mcts-vs-rs[k=5],random", "--seeds", "1-3", "--budget", "20"]
+    arguments = [
+        "bench",
+        "compare",
+        "hartmann6_20",
+        "--methods",
+        "mcts-vs-rs[k=5],random",
+        "--seeds",
+        "1-3",
+        "--budget",
+        "20",
+    ]
     arguments += ["--workers", "2", "-o", str(out), "--shuffle", "--by-seconds", "--reference", "random"]
     assert main(arguments) == 0
     captured = capsys.readouterr()
@@ -44,7 +54,7 @@ def test_compare_writes_table_summary_and_figure(tmp_path: Path, capsys: pytest.
 @pytest.mark.needs("matplotlib")
 def test_reproduce_a_table_quickly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What CI runs of the paper: its table of recall."""
-    assert main(["reproduce", "recall", "--quick", "--workers", "2", "-o", str(tmp_path)]) == 0
+    assert main(["bench", "reproduce", "recall", "--quick", "--workers", "2", "-o", str(tmp_path)]) == 0
     captured = capsys.readouterr()
     written = "recall.csv, recall-seeds.csv, recall.png, recall.svg, recall.pdf, recall.tex, recall.md"
     assert f"recall: {written}" in captured.out
@@ -58,14 +68,14 @@ def test_reproduce_a_table_quickly(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_reproduce_lists_every_entry(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "--list"]) == 0
+    assert main(["bench", "reproduce", "--list"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in ENTRIES)
 
 
 @pytest.mark.parametrize("text", ["turbo", "turbo=", "turbo=0", "turbo=some"])
 def test_fewer_seeds_need_a_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "k", "--fewer", text]) == 2
+    assert main(["bench", "reproduce", "k", "--fewer", text]) == 2
     assert f"--fewer {text!r} cannot be used: give METHOD=N" in capsys.readouterr().err
 
 
@@ -75,7 +85,9 @@ def test_an_entry_without_its_data_says_so(
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
-    assert main(["reproduce", "nas", "--quick", "-o", str(tmp_path / "out")]) == 1  # asked for by name, and not done
+    assert (
+        main(["bench", "reproduce", "nas", "--quick", "-o", str(tmp_path / "out")]) == 1
+    )  # asked for by name, and not done
     captured = capsys.readouterr()
     assert "nas: skipped" in captured.out
     sentences = captured.err.strip().splitlines()
@@ -87,23 +99,23 @@ def test_an_entry_without_its_data_says_so(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["compare", "Hartman6_300"], "Hartmann6_300"),
-        (["compare", "Hartmann6_20", "--methods", "mcts"], "unknown method 'mcts'"),
-        (["compare", "Hartmann6_20", "--methods", ","], "names no method"),
-        (["compare", "Hartmann6_20", "--methods", "mcts-vs-bo[k=0]"], "k=0"),
-        (["compare", "Hartmann6_20", "--seeds", "5-1"], "names no seed"),
-        (["compare", "Hartmann6_20", "--seeds", "x"], "no list of seeds"),
-        (["compare", "Hartmann6_20", "--budget", "0"], "budget=0 cannot be used"),
-        (["compare", "Hartmann6_20", "--workers", "0"], "0 worker processes"),
-        (["compare", "Hartmann6_20", "--set", "k=3"], "METHOD:NAME=VALUE"),
-        (["compare", "Hartmann6_20", "--set", "turbo:k=3"], "not among the methods"),
-        (["compare", "Hartmann6_20", "--reference", "turbo"], "not among the methods"),
-        (["compare", "Hartmann6_20", "--data", "/no/such/folder"], "/no/such/folder"),
-        (["compare", "Hartmann6_20", "--noise", "-1"], "-1"),
-        (["reproduce"], "nothing to reproduce"),
-        (["reproduce", "synthetic3"], "unknown entry 'synthetic3'"),
-        (["reproduce", "k", "--seeds", "x"], "no list of seeds"),
-        (["reproduce", "k", "-o", "/proc/no"], "/proc/no"),
+        (["bench", "compare", "Hartman6_300"], "Hartmann6_300"),
+        (["bench", "compare", "Hartmann6_20", "--methods", "mcts"], "unknown method 'mcts'"),
+        (["bench", "compare", "Hartmann6_20", "--methods", ","], "names no method"),
+        (["bench", "compare", "Hartmann6_20", "--methods", "mcts-vs-bo[k=0]"], "k=0"),
+        (["bench", "compare", "Hartmann6_20", "--seeds", "5-1"], "names no seed"),
+        (["bench", "compare", "Hartmann6_20", "--seeds", "x"], "no list of seeds"),
+        (["bench", "compare", "Hartmann6_20", "--budget", "0"], "budget=0 cannot be used"),
+        (["bench", "compare", "Hartmann6_20", "--workers", "0"], "0 worker processes"),
+        (["bench", "compare", "Hartmann6_20", "--set", "k=3"], "METHOD:NAME=VALUE"),
+        (["bench", "compare", "Hartmann6_20", "--set", "turbo:k=3"], "not among the methods"),
+        (["bench", "compare", "Hartmann6_20", "--reference", "turbo"], "not among the methods"),
+        (["bench", "compare", "Hartmann6_20", "--data", "/no/such/folder"], "/no/such/folder"),
+        (["bench", "compare", "Hartmann6_20", "--noise", "-1"], "-1"),
+        (["bench", "reproduce"], "nothing to reproduce"),
+        (["bench", "reproduce", "synthetic3"], "unknown entry 'synthetic3'"),
+        (["bench", "reproduce", "k", "--seeds", "x"], "no list of seeds"),
+        (["bench", "reproduce", "k", "-o", "/proc/no"], "/proc/no"),
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else None,
 )

@@ -1,4 +1,4 @@
-"""`mctsvs compare` when something is in the way: another command, Ctrl-C, a taken name, nothing that is feasible."""
+"""`mctsvs bench compare` when something is in the way: another command, Ctrl-C, a taken name, nothing that is feasible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,19 @@ from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.runs import Runs
 from mctsvs.cli import main
 
-SMALL = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1", "--budget", "8", "--workers", "1"]
+SMALL = [
+    "bench",
+    "compare",
+    "Hartmann6_20",
+    "--methods",
+    "random,mcts-vs-rs",
+    "--seeds",
+    "1",
+    "--budget",
+    "8",
+    "--workers",
+    "1",
+]
 
 
 @pytest.fixture
@@ -73,7 +85,19 @@ def test_two_commands_in_one_folder_write_one_after_the_other(
 
 
 def test_stopped_by_hand_it_says_that_nothing_is_lost(tmp_path: Path, start: list[subprocess.Popen[str]]) -> None:
-    many = ["compare", "Hartmann6_20", "--methods", "random", "--seeds", "1-1000", "--budget", "50", "--workers", "1"]
+    many = [
+        "bench",
+        "compare",
+        "Hartmann6_20",
+        "--methods",
+        "random",
+        "--seeds",
+        "1-1000",
+        "--budget",
+        "50",
+        "--workers",
+        "1",
+    ]
     start.append(command(*many, "-o", str(tmp_path)))
     assert first_line(start[0]).startswith("1/1000 ")
     start[0].send_signal(signal.SIGINT)
@@ -109,7 +133,7 @@ def test_the_summary_says_where_it_comes_from(tmp_path: Path, capsys: pytest.Cap
         os.utime(path, (noon, noon))
     assert main(arguments) == 0
     text = (tmp_path / "summary.md").read_text()
-    assert "`mctsvs compare Hartmann6_20 --methods random,mcts-vs-rs --seeds 1 --budget 8 --paper" in text
+    assert "`mctsvs bench compare Hartmann6_20 --methods random,mcts-vs-rs --seeds 1 --budget 8 --paper" in text
     assert "last run of 2022-11-28" in text
     assert "several versions" not in text
     assert "Wilcoxon" in text
@@ -175,7 +199,7 @@ def test_where_no_run_is_feasible_the_summary_says_so(
     monkeypatch.chdir(tmp_path)
     Path("own.py").write_text("space = [(0, 1)] * 2\ndef f(x):\n    return x[0], {'g': 1.0 + x[0]}\n")
     words = ["--methods", "random,mcts-vs-rs", "--seeds", "1,2", "--budget", "3", "--workers", "1", "--quiet"]
-    assert main(["compare", "own.py:f", *words, "-o", "out"]) == 0
+    assert main(["bench", "compare", "own.py:f", *words, "-o", "out"]) == 0
     printed = capsys.readouterr().out
     assert "No run found a feasible value: the ranks say nothing." in printed
     assert "| random | 0 of 2 | – | – |" in printed

@@ -108,7 +108,7 @@ def test_a_slow_method_gets_fewer_seeds_where_asked() -> None:
     assert [job.seed for job in planned["Levy10_100", ConfiguredMethod("turbo")]] == [2021, 2022, 2023]
     assert len(planned["Levy10_100", ConfiguredMethod("mcts-vs-bo")]) == 50
     assert small.effort.fewer == {"turbo": 3}, "a method that is not there is not spoken of"
-    assert reproduce.command(entry, choice) == "mctsvs reproduce significance --fewer turbo=3,saasbo=1"
+    assert reproduce.command(entry, choice) == "mctsvs bench reproduce significance --fewer turbo=3,saasbo=1"
 
 
 def test_labels_stay_while_jobs_carry_the_papers_options() -> None:
@@ -122,7 +122,7 @@ def test_labels_stay_while_jobs_carry_the_papers_options() -> None:
     )
     own = reproduce.plan(entry, ReproduceOptions())["Levy10_100", ConfiguredMethod("cma-es")][0].case
     assert own == ConfiguredMethod("cma-es", {"sigma": 0.5})
-    assert reproduce.command(entry, choice) == "mctsvs reproduce synthetic2 --paper"
+    assert reproduce.command(entry, choice) == "mctsvs bench reproduce synthetic2 --paper"
 
 
 def test_quick_is_small() -> None:
@@ -168,7 +168,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.needs("matplotlib")
 def test_a_page_has_the_command_the_figure_and_the_numbers(folder: Path) -> None:
     text = (folder / "fill-in.md").read_text()
-    assert "`mctsvs reproduce fill-in --budget 24 --quick`" in text
+    assert "`mctsvs bench reproduce fill-in --budget 24 --quick`" in text
     assert "![Values of the variables that are not selected](fill-in.png)" in text
     assert "| mcts-vs-bo[fill_in=average-best-k] | 2 |" in text
     assert "The paper: Best-k is much better than random" in text
@@ -212,8 +212,8 @@ def test_some_methods_alone_leave_the_numbers_of_the_others(tmp_path: Path) -> N
     first, second = (sorted((folder / "optimiser-seeds.csv").read_text().split()) for folder in (whole, parts))
     assert first == second
     text = (parts / "optimiser.md").read_text()
-    assert "`mctsvs reproduce optimiser --budget 24 --quick --only mcts-vs-rs,mcts-vs-turbo`" in text
-    assert "mcts-vs-bo: `mctsvs reproduce optimiser --budget 24 --quick --only mcts-vs-bo`" in text
+    assert "`mctsvs bench reproduce optimiser --budget 24 --quick --only mcts-vs-rs,mcts-vs-turbo`" in text
+    assert "mcts-vs-bo: `mctsvs bench reproduce optimiser --budget 24 --quick --only mcts-vs-bo`" in text
     assert re.search(r"Mean ranks over 3 problems: (mcts-vs-\w+ \d\.\d\d(, |; )){3}critical difference 1\.91", text)
     assert text.count("**Quick**") == 1
     with pytest.raises(InputError, match="--budget 20 does not fit the numbers in the folder, which are of 24"):
@@ -378,7 +378,7 @@ def test_the_numbers_behind_a_table_hold_the_papers_and_the_authors() -> None:
 def test_a_pages_command_and_seeds_are_those_of_its_runs() -> None:
     choice = ReproduceOptions(seeds=(1, 5, 9), data=True)
     entry = reproduce.shrink(ENTRIES["k"], choice)
-    assert reproduce.command(entry, choice) == "mctsvs reproduce k --seeds 1,5,9 --data DATA"
+    assert reproduce.command(entry, choice) == "mctsvs bench reproduce k --seeds 1,5,9 --data DATA"
     numbers = Found(entry, {}, author_logs.AuthorLogs({}, ())).numbers(Provenance("command"))
     assert "seeds 1,5,9," in page_head.head(entry, numbers)
     fewer = reproduce.shrink(ENTRIES["optimiser-rs"], ReproduceOptions(seeds=(1, 2), fewer=(("random", 30),)))

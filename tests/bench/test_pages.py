@@ -60,7 +60,7 @@ def test_a_changed_number_changes_the_page(tmp_path: Path) -> None:
 
 
 def test_the_papers_settings_stand_beside_the_librarys(tmp_path: Path) -> None:
-    for ending, command in (("", "mctsvs reproduce k"), ("-paper", "mctsvs reproduce k --paper")):
+    for ending, command in (("", "mctsvs bench reproduce k"), ("-paper", "mctsvs bench reproduce k --paper")):
         numbers = Numbers.read(RESULTS / "k.csv")
         rows = [[row[0], command, *row[2:]] if row[0] == "made" else row for row in numbers.rows]
         Numbers(rows).write(tmp_path / f"k{ending}.csv")
@@ -71,7 +71,7 @@ def test_the_papers_settings_stand_beside_the_librarys(tmp_path: Path) -> None:
 
 
 def test_pages_without_numbers_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no numbers of 'k': run mctsvs reproduce k first"):
+    with pytest.raises(InputError, match=r"no numbers of 'k': run mctsvs bench reproduce k first"):
         reproduce.page_of(ENTRIES["k"], tmp_path, reproduce.ReproductionResult())
     (tmp_path / "k.csv").write_text("a,b\n")
     with pytest.raises(InputError, match="holds no numbers of a page"):

@@ -60,7 +60,7 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> how the table without a file o
     "study": {"what | measured": SECONDS},
 }
 OTHERS = {"README", "complexity", "turbo-sampling", *(name for name, entry in ENTRIES.items() if entry.measure)}
-"""Pages whose tables test_pages.py makes again, and the index, whose table `mctsvs reproduce` makes of them."""
+"""Pages whose tables test_pages.py makes again, and the index, whose table `mctsvs bench reproduce` makes of them."""
 HEADER = re.compile(r"^\| *([^|]*\|[^|]*?) *\|.*\n\|[ -]*-", re.MULTILINE)
 
 
@@ -116,7 +116,7 @@ def test_a_changed_cell_is_caught_and_mended(tmp_path: Path, monkeypatch: pytest
 
 
 def test_stored_runs_make_the_table_that_compare_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
+    words = ["bench", "compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
     assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
     file = tmp_path / "tables" / "own.csv"
     words = [str(tmp_path / "runs"), "--to", str(file), "--at", "20", "--methods", "random", "mcts-vs-rs", "--wall"]
@@ -133,7 +133,7 @@ def test_stored_runs_make_the_table_that_compare_shows(tmp_path: Path, monkeypat
 def test_runs_of_one_method_done_again_leave_the_others_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
+    words = ["bench", "compare", "Hartmann6_20", "--methods", "random,mcts-vs-rs", "--seeds", "1-3", "--budget", "20"]
     assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
     assert main([*words[:3], "random", *words[4:], "-o", str(tmp_path / "again"), "--workers", "1"]) == 0
     file = tmp_path / "own.csv"

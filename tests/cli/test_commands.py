@@ -21,7 +21,7 @@ def mctsvs_command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_run_prints_the_result_and_writes_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.json"
-    arguments = ["run", "Hartmann6_30", "--budget", "40", "--seed", "7", "--json", str(file), "--shuffle"]
+    arguments = ["bench", "run", "Hartmann6_30", "--budget", "40", "--seed", "7", "--json", str(file), "--shuffle"]
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     for word in ("best value", "optimum 3.32237", "thinking", "recall", "variables found"):
@@ -46,7 +46,9 @@ def test_run_prints_the_result_and_writes_the_record(tmp_path: Path, capsys: pyt
 def test_run_repeats_with_the_same_seed(tmp_path: Path) -> None:
     traces = []
     for name in ("a", "b"):
-        result = mctsvs_command("run", "Levy10_20", "--budget", "25", "--seed", "3", "--json", str(tmp_path / name))
+        result = mctsvs_command(
+            "bench", "run", "Levy10_20", "--budget", "25", "--seed", "3", "--json", str(tmp_path / name)
+        )
         assert result.returncode == 0, result.stderr
         traces.append(json.loads((tmp_path / name).read_text())["trace"])
     assert traces[0] == traces[1]
@@ -56,14 +58,17 @@ def test_options_reach_the_method(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     settings = ["--set", "variant=authors-program", "--set", "cp=0.5", "--set", "k=7"]
     assert (
-        main(["run", "Hartmann6_30", "--method", "mcts-vs-rs", "--budget", "20", "--json", str(file), *settings]) == 0
+        main(
+            ["bench", "run", "Hartmann6_30", "--method", "mcts-vs-rs", "--budget", "20", "--json", str(file), *settings]
+        )
+        == 0
     )
     assert json.loads(file.read_text())["options"] == {"variant": "authors-program", "cp": 0.5, "k": 7}
 
 
 def test_dropout_gets_the_papers_d(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    assert main(["run", "Levy10_30", "--method", "dropout-rs", "--budget", "20", "--json", str(file)]) == 0
+    assert main(["bench", "run", "Levy10_30", "--method", "dropout-rs", "--budget", "20", "--json", str(file)]) == 0
     assert json.loads(file.read_text())["options"] == {"d": 10}
 
 
@@ -71,7 +76,7 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in METHODS)
-    assert main(["problems"]) == 0
+    assert main(["bench", "problems"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("Hartmann6_D", "LevyN_D", "Branin2_D", "AckleyN_D", "RosenbrockN_D"))
 
@@ -83,18 +88,18 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "Hartman6_300"], "Hartmann6_300"),
-        (["run", "Levy10_5"], "Levy10_5"),
-        (["run", "Hartmann6_30", "--method", "mcts"], "unknown method 'mcts'"),
-        (["run", "Hartmann6_30", "--budget", "0"], "budget=0 cannot be used"),
-        (["run", "Hartmann6_30", "--budget", "many"], "'many' is not a whole number"),
-        (["run", "Hartmann6_30", "--seed", "-3"], "seed=-3 cannot be used"),
-        (["run", "Hartmann6_30", "--noise", "-1"], "-1"),
-        (["run", "Hartmann6_30", "--set", "cp"], "NAME=VALUE"),
-        (["run", "Hartmann6_30", "--set", "cpp=1"], "no option 'cpp'"),
-        (["run", "Hartmann6_30", "--budget", "3", "--json", "no/such/folder/x.json"], "no/such/folder/x.json"),
+        (["bench", "run", "Hartman6_300"], "Hartmann6_300"),
+        (["bench", "run", "Levy10_5"], "Levy10_5"),
+        (["bench", "run", "Hartmann6_30", "--method", "mcts"], "unknown method 'mcts'"),
+        (["bench", "run", "Hartmann6_30", "--budget", "0"], "budget=0 cannot be used"),
+        (["bench", "run", "Hartmann6_30", "--budget", "many"], "'many' is not a whole number"),
+        (["bench", "run", "Hartmann6_30", "--seed", "-3"], "seed=-3 cannot be used"),
+        (["bench", "run", "Hartmann6_30", "--noise", "-1"], "-1"),
+        (["bench", "run", "Hartmann6_30", "--set", "cp"], "NAME=VALUE"),
+        (["bench", "run", "Hartmann6_30", "--set", "cpp=1"], "no option 'cpp'"),
+        (["bench", "run", "Hartmann6_30", "--budget", "3", "--json", "no/such/folder/x.json"], "no/such/folder/x.json"),
         (["fly"], "fly"),
-        (["run"], "PROBLEM"),
+        (["run"], "file.py:function"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -19,21 +19,24 @@ from mctsvs.cli import main, summary
 from mctsvs.cli.commands import parser
 from mctsvs.cli.completion import script
 from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.methods.registry import METHODS
+
+NAMES = {"method": list(METHODS), "problem": ["Hartmann6_300"]}
 
 
 def test_lines_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "Hartmann6_60", "--budget", "40", "--seed", "1"]) == 0
+    assert main(["bench", "run", "Hartmann6_60", "--budget", "40", "--seed", "1"]) == 0
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == "auto on Hartmann6_60: 0/40, no value yet, first points"
     assert lines[-1].startswith("40/40, best ")
-    assert main(["run", "Hartmann6_60", "--budget", "5", "--quiet"]) == 0
+    assert main(["bench", "run", "Hartmann6_60", "--budget", "5", "--quiet"]) == 0
     assert capfd.readouterr().err == ""
 
 
 def test_a_display_on_a_terminal() -> None:
     """A real one: the display is drawn in place, is gone at the end, and the summary stays."""
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "mctsvs", "run", "Hartmann6_60", "--budget", "40", "--seed", "1"]
+    command = [sys.executable, "-m", "mctsvs", "bench", "run", "Hartmann6_60", "--budget", "40", "--seed", "1"]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
     with subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment) as process:
         os.close(there)
@@ -53,7 +56,7 @@ def test_a_display_on_a_terminal() -> None:
 
 def test_show_prints_table_and_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "run.db")
-    assert main(["run", "Hartmann6_300", "--budget", "90", "--seed", "1", "--study", path, "--quiet"]) == 0
+    assert main(["bench", "run", "Hartmann6_300", "--budget", "90", "--seed", "1", "--study", path, "--quiet"]) == 0
     capsys.readouterr()
     assert main(["show", path]) == 0
     printed = capsys.readouterr().out
@@ -85,7 +88,7 @@ def test_bash_completes_commands_options_and_names() -> None:
         'echo "${COMPREPLY[@]}"\n'
         for line in asked
     )
-    made = script("bash", parser()) + "\n" + ask
+    made = script("bash", parser(), NAMES) + "\n" + ask
     done = subprocess.run(["bash"], input=made, capture_output=True, text=True, check=True)
     answers = [set(line.split()) for line in done.stdout.splitlines()]
     assert answers[0] == {"resume"}
@@ -97,7 +100,7 @@ def test_bash_completes_commands_options_and_names() -> None:
 @pytest.mark.needs("shtab")
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_can_read_theirs(shell: str) -> None:
-    made = script(shell, parser())
+    made = script(shell, parser(), NAMES)
     assert "--budget" in made or "-l budget" in made
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")

@@ -30,7 +30,7 @@ def test_four_ways_take_the_same_points(method: str, tmp_path: Path, capsys: pyt
     ) as study:
         study.optimize(problem, BUDGET)
         assert [trial.value for trial in study.trials] == values
-    command = ["run", "Hartmann6_20", "--method", method, "--budget", str(BUDGET), "--seed", "3"]
+    command = ["bench", "run", "Hartmann6_20", "--method", method, "--budget", str(BUDGET), "--seed", "3"]
     command += [f"--set={name}={value}" for name, value in options.items()]
     assert main([*command, "--json", str(tmp_path / "run.json")]) == 0
     assert json.loads((tmp_path / "run.json").read_text())["values"] == values

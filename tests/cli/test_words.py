@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +46,11 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["rum", "Levy10_20"], "did you mean run?"),
         (["RUN", "Levy10_20"], "did you mean run?"),
-        (["run", "Levy10_20", "--metod", "bo"], "unknown option --metod: did you mean --method?"),
-        (["run", "Levy10_20", "--budgt=3"], "unknown option --budgt: did you mean --budget?"),
+        (["bench", "run", "Levy10_20", "--metod", "bo"], "unknown option --metod: did you mean --method?"),
+        (["bench", "run", "Levy10_20", "--budgt=3"], "unknown option --budgt: did you mean --budget?"),
         (["resume", "run.db", "--worker5", "3"], "did you mean --workers?"),
         (["run", "own.py:f", "--direction", "maximise"], "did you mean maximize?"),
-        (["run", "Levy10_20", "bo"], "'bo' is one argument too many"),
+        (["bench", "run", "Levy10_20", "bo"], "'bo' is one argument too many"),
         (["show", NASTY, NASTY], "\\x1b[2Jgone\\r\\x9b31m"),
     ],
 )
@@ -69,7 +70,7 @@ def test_a_slip_gets_what_was_meant(words: list[str], said: str, capsys: pytest.
 def test_a_method_in_other_letters_or_without_its_family(
     method: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", "Levy10_20", "--method", method]) == 2
+    assert main(["bench", "run", "Levy10_20", "--method", method]) == 2
     assert f"unknown method '{method}': did you mean '{meant}'?" in capsys.readouterr().err
 
 
@@ -78,40 +79,40 @@ def test_too_many_failures_end_a_run_without_a_study(own: Path, capsys: pytest.C
     assert main(["run", "own.py:tired", *common]) == 2, "as in a study: something was found, and something is wrong"
     printed = capsys.readouterr()
     assert "evaluations     11, 5 of them failed" in printed.out
-    expected = "mctsvs: the last 5 evaluations all failed, evaluation 10 with: ValueError: tired\\x1b[31m of it\n"
+    expected = "mctsvs: the last 5 evaluations all failed, trial 10 with: ValueError: tired\\x1b[31m of it\n"
     assert printed.err == expected
     assert len(json.loads(Path("run.json").read_text())["trace"]) == 11
     assert main(["run", "own.py:never", *common]) == 1
-    assert "the last 5 evaluations all failed" in capsys.readouterr().err
+    assert "all 5 evaluations failed, the last with: ValueError: no" in capsys.readouterr().err
     assert main(["run", "own.py:never", "--space", "space.toml", "--max-failures", "0"]) == 2
 
 
 def test_a_run_ends_where_its_space_does(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "own.py:whole", "--space", "whole.toml", "--budget", "20", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert "best value      0\nevaluations     5\n" in printed.out
-    assert printed.err.startswith("mctsvs: all 5 points of the space have been asked for")
+    assert re.search(r"best value      0, trial 2\nevaluations     5\n", printed.out)
+    assert printed.err == "mctsvs: 5 of 20 evaluations, every point of the space has been evaluated\n"
 
 
 @pytest.mark.parametrize("method", ["auto", "random"])
 def test_the_papers_settings_are_refused_where_it_has_none(method: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "Levy10_20", "--method", method, "--paper", "--budget", "5"]) == 2
+    assert main(["bench", "run", "Levy10_20", "--method", method, "--paper", "--budget", "5"]) == 2
     assert f"--paper changes nothing for '{method}'" in capsys.readouterr().err
-    assert main(["run", "Levy10_20", "--method", "mcts-vs-bo", "--paper", "--budget", "5"]) == 0
+    assert main(["bench", "run", "Levy10_20", "--method", "mcts-vs-bo", "--paper", "--budget", "5"]) == 0
 
 
 def test_found_is_what_probably_matters() -> None:
     scores = {"a": 1.0, "b": 0.51, "c": 0.5, "d": 0.1}
-    assert summary.variables(None, scores, {}, "") == [("variables found", "a b")]
-    assert summary.variables(None, dict.fromkeys("abcd", 0.1), {}, "") == [("variables found", "none yet")]
-    ((_, text),) = summary.variables(None, {f"x{i}": 1.0 for i in range(20)}, {}, "")
+    assert summary.variables(None, scores, {}) == [("variables found", "a b")]
+    assert summary.variables(None, dict.fromkeys("abcd", 0.1), {}) == [("variables found", "none yet")]
+    ((_, text),) = summary.variables(None, {f"x{i}": 1.0 for i in range(20)}, {})
     assert text.endswith("x11 and 8 more")
-    assert summary.variables(None, {}, {}, "") == []
+    assert summary.variables(None, {}, {}) == []
 
 
 def test_the_record_has_the_importance_of_every_variable(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    assert main(["run", "Levy10_60", "--method", "random", "--budget", "5", "--json", str(file)]) == 0
+    assert main(["bench", "run", "Levy10_60", "--method", "random", "--budget", "5", "--json", str(file)]) == 0
     assert len(json.loads(file.read_text())["importance"]) == 60
 
 
@@ -134,7 +135,7 @@ def test_a_file_does_not_decide_on_machines(
     wish: dict[str, object], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.db"
-    assert main(["run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]) == 0
+    assert main(["bench", "run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]) == 0
     with Study(path) as study:
         study.set_user_attr("command", {**study.user_attrs["command"], **wish, "budget": 5})
     assert main(["resume", str(path)]) == 2
@@ -146,19 +147,19 @@ def test_a_file_does_not_decide_on_machines(
 
 def test_a_file_that_names_another_problem_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.db"
-    assert main(["run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]) == 0
+    assert main(["bench", "run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]) == 0
     with Study(path) as study:
         study.set_user_attr("command", {**study.user_attrs["command"], "problem": "Hartmann6_7", "budget": 5})
     for command in ("resume", "show"):
         assert main([command, str(path)]) == 2
-        assert "names the problem Hartmann6_7, but its variables are different" in capsys.readouterr().err
+        assert "names Hartmann6_7, which has other variables" in capsys.readouterr().err
 
 
 def test_resume_gives_up_as_the_run_before_did(tmp_path: Path) -> None:
     arguments = parser().parse_args(["resume", "run.db"])
     assert arguments.max_failures is None
     path = tmp_path / "run.db"
-    common = ["run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]
+    common = ["bench", "run", "Levy10_20", "--method", "random", "--budget", "3", "--study", str(path)]
     assert main([*common, "--max-failures", "7"]) == 0
     assert main(["resume", str(path), "--budget", "4"]) == 0
     with Study(path, readonly=True) as study:

@@ -76,11 +76,11 @@ def test_failures_in_a_row_end_the_run() -> None:
         lambda x: 1.0 if x[0] > 0.1 else math.nan, BOX, budget=5, method="random", max_failures=1, seed=1
     )
     assert result.status in (Status.DONE, Status.FAILING)
-    watch = StoppingMonitor(StoppingCriteria(max_failures=2), maximize=False)
+    watch = StoppingMonitor(StoppingCriteria(max_failures=2), "minimize")
     trial = mctsvs.Optimizer(BOX).ask()[0]
     trial.value = math.nan
-    assert watch.told(None, trial, better=False) is None
-    ending = watch.told(None, trial, better=False)
+    assert watch.told(trial, better=False) is None
+    ending = watch.told(trial, better=False)
     assert ending is not None
     assert ending.status is Status.FAILING
 
@@ -96,8 +96,9 @@ def test_limits_are_checked(name: str, value: Any) -> None:
 @pytest.mark.parametrize("crew", [{}, {"workers": 1}])
 def test_a_callback_that_cannot_be_called_costs_no_evaluation(crew: dict[str, Any]) -> None:
     calls: list[Any] = []
-    with pytest.raises(InputError, match="callback=3 cannot be used: it must be a function"):
-        mctsvs.minimize(calls.append, BOX, budget=3, callback=3, **crew)
+    wrong: Any = 3
+    with pytest.raises(InputError, match="callback=3 cannot be used: give a function"):
+        mctsvs.minimize(calls.append, BOX, budget=3, callback=wrong, **crew)
     assert not calls
 
 
@@ -115,7 +116,7 @@ def test_a_study_ends_as_a_run_does(tmp_path: Path, crew: dict[str, Any]) -> Non
         assert study.best.value <= 0.1
         first = study.evaluated
         assert first < 60
-        assert not [t for t in study.pending if t.number in study._results]
+        assert not [t for t in study.pending if t.number in study._session.early]
         study.optimize(f, 60, target=0.1, **crew)
         assert study.evaluated == first
         assert "was reached before" in study.message

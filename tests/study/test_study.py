@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
+from mctsvs.loop.evaluation import Evaluation
 from mctsvs.methods.registry import METHODS
 from mctsvs.study import codec, journal
 from mctsvs.study import session as module
@@ -436,8 +437,8 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
     with Study(tmp_path / "s.db", BOX, method="random") as study:
         first, second, third = study.ask(3)
         changes: list[Any] = [
-            lambda: study._keep(first, 1.0),
-            lambda: study._strike(second),
+            lambda: study._session.keep(first, Evaluation(1.0, "", 0.0)),
+            lambda: study._session.record_death(second, ""),
             lambda: study.tell(third, 2.0),
             lambda: study.plan(50),
             study.ask,
@@ -456,8 +457,8 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
                 with pytest.raises(KeyboardInterrupt):
                     change()
         assert study.trials[2].value == 2.0
-        assert dict(study._results) == {0: (1.0, "")}
-        assert dict(study._strikes) == {1: 1}
+        assert study._session.early == {0: Evaluation(1.0, "", 0.0)}
+        assert dict(study._session.deaths) == {1: 1}
         assert (len(study.trials), study.optimizer.budget) == (4, 50)
         study.ask()
     with Study(tmp_path / "s.db") as study:

@@ -20,9 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mctsvs.bench import loop
 from mctsvs.bench.problems import Problem
-from mctsvs.bench.record import Progress, RunRecord, RunSettings, paper_options, run
+from mctsvs.bench.record import Progress, RunRecord, RunSettings, make_optimizer, paper_options, run
 from mctsvs.methods import registry
 from mctsvs.utils.validation import InputError, check_count
 
@@ -187,7 +186,7 @@ class LibraryMethod(Algorithm):
         return registry.options_of(self.method)
 
     def check(self, options: Mapping[str, Any], problem: Problem, paper: bool) -> None:
-        loop.optimizer(problem, self.name, seed=0, options=paper_options(self.name, problem, options, paper))
+        make_optimizer(problem, self.name, seed=0, options=paper_options(self.name, problem, options, paper))
 
     def run(self, problem: Problem, setting: RunSettings, paper: bool, progress: Progress | None) -> RunRecord:
         return run(

@@ -1,4 +1,4 @@
-"""The commands of the laboratory: `mctsvs compare` and `mctsvs reproduce`."""
+"""The command line of the benchmark: `mctsvs bench run`, `compare`, `reproduce`, `problems` and `data`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import functools
 import re
 import shlex
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +30,112 @@ from mctsvs.bench import (
     results_table,
 )
 from mctsvs.bench.algorithms import ConfiguredMethod
+from mctsvs.bench.display import display
 from mctsvs.bench.paper import page_head, reproduce
 from mctsvs.bench.paper.entries import ENTRIES
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.problems import data
+from mctsvs.bench.record import paper_options
 from mctsvs.bench.run_store import Job, RunStore
 from mctsvs.bench.runs import Runs, collect
-from mctsvs.cli.arguments import add_data, add_variation, show, whole
-from mctsvs.cli.progress import display
+from mctsvs.cli import run as execution
+from mctsvs.cli.arguments import Parser, whole
 from mctsvs.optimizer import DIRECTIONS
+from mctsvs.utils import plugins
 from mctsvs.utils.validation import InputError, check_count
 from mctsvs.visualization.progress import clock
 
-DEFAULT_METHODS = "mcts-vs-bo,dropout-bo,bo,random"
+DEFAULT_METHODS = "auto,mcts-vs,bo-dsp,random"
 MOST_SEEDS = 100_000  # more are a slip of the finger
 
 
-def add_commands(commands: Any) -> None:
-    """Add the commands to the command line's parser."""
+def parser() -> argparse.ArgumentParser:
+    """The commands of `mctsvs bench` and their arguments."""
+    top = Parser(
+        prog="mctsvs bench",
+        description="Benchmark problems, comparisons of methods, and the experiments of the MCTS-VS paper.",
+    )
+    commands = top.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=Parser)
+    _add_run(commands)
     _add_compare(commands)
     _add_reproduce(commands)
+    for name, function, text in (
+        ("problems", list_problems, "list the benchmark problems, with what each of them needs"),
+        ("data", list_data, "list the data sets that problems need, and where they are"),
+    ):
+        command = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
+        command.set_defaults(command=function)
+        if function is list_data:
+            command.add_argument("--data", metavar="DIR", help="where to look first")
+    return top
+
+
+def examples() -> list[str]:
+    """A name of each family of problems."""
+    return [family.example for family in problems.families()]
+
+
+def _add_run(commands: Any) -> None:
+    command = commands.add_parser(
+        "run",
+        help="optimise a benchmark problem",
+        description="Optimise a benchmark problem, and print what was found. With --study, the run is kept in a file, "
+        "and mctsvs resume, show, report, watch and export take it.",
+    )
+    command.add_argument("problem", metavar="PROBLEM", help="a name such as Hartmann6_300 (see: mctsvs bench problems)")
+    execution.add_arguments(command, budget=600)
+    command.set_defaults(seed=2021)
+    command.add_argument(
+        "--paper",
+        action="store_true",
+        help="set what the paper sets for the method, such as its exploration constant and its search among candidates",
+    )
+    _add_data(command)
+    _add_variation(command, problem_seed=0, default="%(default)s")
+    command.set_defaults(command=run_problem, program=None)
+
+
+def _add_variation(command: Any, problem_seed: int | None, default: str) -> None:
+    """How a problem is varied; `default` says what its seed is if none is given."""
+    command = command.add_argument_group("varying the problem")
+    command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
+    command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
+    command.add_argument("--noise", type=float, metavar="SD", help="add noise of this standard deviation")
+    command.add_argument(
+        "--problem-seed",
+        type=whole,
+        default=problem_seed,
+        metavar="S",
+        help=f"seed of --shuffle and --shift; default: {default}",
+    )
+
+
+def _add_data(command: Any) -> None:
+    help = "look for the data of problems there first (see: mctsvs bench data)"
+    command.add_argument("--data", metavar="DIR", help=help)
+
+
+def run_problem(arguments: argparse.Namespace) -> int:
+    """`mctsvs bench run`."""
+    if arguments.data is not None:
+        data.set_directory(arguments.data)
+    variation = {
+        "shuffle": arguments.shuffle,
+        "shift": arguments.shift,
+        "noise": arguments.noise or 0.0,
+        "seed": arguments.problem_seed,
+    }
+    if plugins.is_spec(arguments.problem):
+        raise InputError(f"{arguments.problem!r} is an objective of your own: run it with mctsvs run")
+    problem = problems.make(arguments.problem, **variation)
+    problem = replace(problem, where=(*problem.where, *arguments.where))
+    method, given = arguments.method, execution.options_of(arguments.set)
+    options = paper_options(method, problem, given, arguments.paper)
+    if arguments.paper and options == paper_options(method, problem, given):
+        raise InputError(
+            f"--paper changes nothing for {method!r}: the paper sets nothing for it; its method is --method mcts-vs"
+        )
+    return execution.execute(arguments, problem, options, variation)
 
 
 def _add_compare(commands: Any) -> None:
@@ -68,7 +156,7 @@ def _add_compare(commands: Any) -> None:
         "method of your own; default: %(default)s",
     )
     command.add_argument(
-        "--seeds", default="2021-2025", metavar="LIST", help="2021-2025 or 1,2,5; default: %(default)s"
+        "--seeds", default="2021-2030", metavar="LIST", help="2021-2025 or 1,2,5; default: %(default)s"
     )
     command.add_argument("--budget", type=whole, default=600, metavar="N", help="evaluations; default: %(default)s")
     command.add_argument(
@@ -88,7 +176,7 @@ def _add_compare(commands: Any) -> None:
     own = command.add_argument_group("an objective of your own")
     own.add_argument("--space", metavar="FILE", help="TOML file with its variables")
     own.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
-    add_variation(command, problem_seed=None, default="the seed of each run")
+    _add_variation(command, problem_seed=None, default="the seed of each run")
     command.set_defaults(command=stoppable(compare))
 
 
@@ -134,7 +222,7 @@ def _add_shared(command: Any, folder: str) -> None:
         metavar="DIR",
         help="folder for everything; default: %(default)s",
     )
-    add_data(command)
+    _add_data(command)
     command.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -203,7 +291,7 @@ def chosen_reference(
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """`mctsvs compare`."""
+    """`mctsvs bench compare`."""
     data.set_directory(arguments.data)
     wanted_cases = chosen_cases(arguments.methods, arguments.set, arguments.paper)
     variation = {"shuffle": arguments.shuffle, "shift": arguments.shift, "noise": arguments.noise or 0.0}
@@ -261,7 +349,16 @@ def _write(
 
 def compare_command(arguments: argparse.Namespace) -> str:
     """What was typed, as far as numbers depend on it."""
-    words = ["mctsvs", "compare", *arguments.problems, "--methods", arguments.methods, "--seeds", arguments.seeds]
+    words = [
+        "mctsvs",
+        "bench",
+        "compare",
+        *arguments.problems,
+        "--methods",
+        arguments.methods,
+        "--seeds",
+        arguments.seeds,
+    ]
     words += ["--budget", str(arguments.budget)]
     for setting in arguments.set:
         words += ["--set", setting]
@@ -298,7 +395,7 @@ def report(failures: Sequence[grid.Failure]) -> int:
 
 
 def reproduce_entries(arguments: argparse.Namespace) -> int:
-    """`mctsvs reproduce`."""
+    """`mctsvs bench reproduce`."""
     if arguments.list:
         return list_entries()
     data.set_directory(arguments.data)
@@ -346,7 +443,7 @@ def make_pages(entries: Sequence[PaperEntry], folder: Path) -> int:
 def wanted(arguments: argparse.Namespace) -> tuple[list[PaperEntry], reproduce.ReproduceOptions]:
     """The entries that are asked for, and how they are to be run."""
     if not (arguments.names or arguments.list):
-        raise InputError("nothing to reproduce: name entries, or all (mctsvs reproduce --list shows them)")
+        raise InputError("nothing to reproduce: name entries, or all (mctsvs bench reproduce --list shows them)")
     names = list(ENTRIES) if "all" in arguments.names else arguments.names
     return [reproduce.find(name) for name in dict.fromkeys(names)], _choice(arguments)
 
@@ -380,5 +477,40 @@ def list_entries() -> int:
         effort, about = entry.effort, entry.about
         sizes = [len(effort.seeds), effort.budget, len(entry.cases()), len(entry.problems)]
         listed.add_row(entry.name, about.place, about.title, *(map(str, sizes) if entry.panels else ["-"] * 4))
-    show(listed)
+    Console(width=None if sys.stdout.isatty() else 160).print(listed)
+    return 0
+
+
+def list_problems(arguments: argparse.Namespace) -> int:
+    rows = [("name", "example", "D", "kind", "noise", "optimum", "extra", "data")]
+    for family in problems.families():
+        noise = "always" if family.noisy else "no"
+        needed = (family.extra or "-", family.data or "-")
+        rows.append((family.form, family.example, family.dimension, family.kind, noise, family.optimum, *needed))
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    about = ["", *(family.description for family in problems.families())]
+    for row, text in zip(rows, about, strict=True):
+        print("".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(textwrap.fill(text, 96, initial_indent="    ", subsequent_indent="    "))
+    print("\nIn names, D is the number of variables, N and k are other numbers, T is a task and may be left out.")
+    print("All can be made noisy with --noise. `mctsvs bench data` says where data is and where it comes from.")
+    return 0
+
+
+def list_data(arguments: argparse.Namespace) -> int:
+    if arguments.data is not None:
+        data.set_directory(arguments.data)
+    for name, known in data.DATASETS.items():
+        files = data.found(name)
+        print(f"{name}: {known.description}")
+        for found in files:
+            checksum = (found.checksum or "none known")[:12]
+            print(f"  {found.state:<10}{found.path or found.file}, SHA-256 {checksum}")
+        print(f"  {'licence':<10}{known.licence}")
+        print(f"  {'original':<10}{known.source}")
+        wanted = [found.file for found in files if found.state in ("missing", "damaged")]
+        if wanted:
+            print(f"  {'to do':<10}put {data.listed(wanted)} into {data.directories()[0] / name}")
+        print()
+    print(f"Looked in {', '.join(str(place) for place in data.directories())}, first to last.")
     return 0

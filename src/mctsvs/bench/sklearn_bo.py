@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.bench.loop import optimizer
 from mctsvs.bench.problems import Problem
-from mctsvs.bench.record import Progress, RunRecord, RunSettings, follow
+from mctsvs.bench.record import Progress, RunRecord, RunSettings, follow, make_optimizer
 from mctsvs.gp.acquisition import expected_improvement
 from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.methods import selectors
@@ -61,7 +60,7 @@ class SklearnSolver(Saved):
 
 def with_solver(problem: Problem, selector: str, seed: int, *, ard: bool = False, samples: int = 3) -> Optimizer:
     """An optimizer that moves the variables `selector` chooses by scikit-learn's model."""
-    opt = optimizer(problem, "bo", seed=seed)
+    opt = make_optimizer(problem, "bo", seed=seed)
     regressor(1.0)  # imports it: nobody's asking time
     chosen = selectors.make(selector, problem.dimension, **({"samples": samples} if selector == "mcts" else {}))
     solver, rng = SklearnSolver(SklearnOptions(ard=ard)), np.random.default_rng(seed)
@@ -73,6 +72,4 @@ def with_solver(problem: Problem, selector: str, seed: int, *, ard: bool = False
 def run(problem: Problem, setting: RunSettings, progress: Progress | None = None) -> RunRecord:
     """All variables; `samples` points for each fit, 3 by default as in `bo`, 1 in textbooks."""
     opt = with_solver(problem, "all", setting.seed, **setting.options)
-    record = RunRecord(setting)
-    follow(problem, opt, record, progress)
-    return record.whole()
+    return follow(problem, opt, RunRecord(setting), progress)

@@ -1,7 +1,8 @@
-"""The command line: `mctsvs run`, `resume`, `show`, `compare`, `reproduce`, `problems`, `methods`, `data`, ..."""
+"""The command line: `mctsvs run`, `resume`, `show`, `report`, `watch`, `methods`, ..., and the group `mctsvs bench`."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -14,11 +15,13 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all went well, 2 with one sentence for bad input, 130 after Ctrl-C."""
     from mctsvs.cli.arguments import plain_warnings
-    from mctsvs.cli.commands import parser
     from mctsvs.utils.formatting import printable
     from mctsvs.utils.validation import InputError
 
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    home = "mctsvs.bench.commands" if words[:1] == ["bench"] else "mctsvs.cli.commands"  # loaded when called
+    parser = importlib.import_module(home).parser()
+    arguments = parser.parse_args(words[1:] if home.startswith("mctsvs.bench") else words)
     try:
         with plain_warnings():
             return int(arguments.command(arguments))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
-
-from rich.console import Console
-from rich.table import Table
 
 from mctsvs.loop.stopping import StoppingCriteria
 from mctsvs.utils.formatting import printable
@@ -65,26 +63,15 @@ def whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def add_variation(command: Any, problem_seed: int | None, default: str, noise: str = "") -> None:
-    """How a problem is varied; `default` says what its seed is if none is given, `noise` what else noise may mean."""
-    command = command.add_argument_group("varying a problem that is given by name")
-    command.add_argument("--shuffle", action="store_true", help="put the variables that matter at random positions")
-    command.add_argument("--shift", action="store_true", help="move the optimum to a random place")
-    command.add_argument("--noise", type=float, metavar="SD", help=f"add noise of this standard deviation{noise}")
-    command.add_argument(
-        "--problem-seed",
-        type=whole,
-        default=problem_seed,
-        metavar="S",
-        help=f"seed of --shuffle and --shift; default: {default}",
-    )
+def literal(text: str) -> Any:
+    """A Python literal; anything else is a string."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
-def add_data(command: Any) -> None:
-    command.add_argument("--data", metavar="DIR", help="look for the data of problems there first (see: mctsvs data)")
-
-
-def add_limits(command: Any, failures: int | None) -> None:
+def add_criteria(command: Any, failures: int | None) -> None:
     """What ends a run before its budget; `failures` None: what a study was run with before."""
     group = command.add_argument_group("ending the run before its budget")
     group.add_argument("--target", type=float, metavar="VALUE", help="when a value is at least this good")
@@ -99,10 +86,21 @@ def add_limits(command: Any, failures: int | None) -> None:
     )
 
 
-def limits_of(arguments: argparse.Namespace) -> StoppingCriteria:
+def criteria_of(arguments: argparse.Namespace) -> StoppingCriteria:
     return StoppingCriteria(arguments.target, arguments.max_seconds, arguments.patience, arguments.max_failures)
 
 
-def show(table: Table) -> None:
-    """Print a table in full width when piped, so that nothing is cut."""
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+def add_worker_arguments(group: Any) -> None:
+    """Who evaluates, and how many at once."""
+    group.add_argument(
+        "--workers", type=whole, metavar="N", help="evaluations at once; processes here, unless on a cluster"
+    )
+    cluster = group.add_mutually_exclusive_group()
+    cluster.add_argument("--dask", metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler")
+    cluster.add_argument(
+        "--ray", nargs="?", const="", metavar="ADDRESS", help="evaluate on a Ray cluster; without ADDRESS, here"
+    )
+    group.add_argument(
+        "--asynchronous", action="store_true", help="a free worker gets a new point at once, instead of in batches"
+    )
+    group.add_argument("--timeout", type=float, metavar="SECONDS", help="an evaluation that takes longer has failed")

@@ -7,9 +7,10 @@ waits for nothing, and shtab is needed only where it is made.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from mctsvs.bench import problems
 from mctsvs.methods import registry
 from mctsvs.utils.validation import InputError
 
@@ -36,16 +37,19 @@ def show(arguments: argparse.Namespace) -> int:
     """`mctsvs completion SHELL`."""
     from mctsvs.cli.commands import parser
 
-    print(script(arguments.shell, parser()))
+    bench = import_module("mctsvs.bench.commands")
+    top = parser()
+    _subparsers(top).choices["bench"] = bench.parser()
+    print(script(arguments.shell, top, {"method": list(registry.METHODS), "problem": bench.examples()}))
     return 0
 
 
-def script(shell: str, top: argparse.ArgumentParser) -> str:
+def script(shell: str, top: argparse.ArgumentParser, names: Mapping[str, list[str]]) -> str:
+    """The script for the shell; `names` are the words that arguments of these names can be."""
     try:
         import shtab
     except ImportError:
         raise InputError("shtab makes the script, and is not installed: pip install 'mctsvs[completion]'") from None
-    names = {"method": list(registry.METHODS), "problem": [family.example for family in problems.families()]}
     for command in _commands(top):
         for action in command._actions:
             if action.dest in names:
@@ -55,6 +59,11 @@ def script(shell: str, top: argparse.ArgumentParser) -> str:
     return str(shtab.complete(top, shell))
 
 
+def _subparsers(top: argparse.ArgumentParser) -> Any:
+    return next((action for action in top._actions if isinstance(action, argparse._SubParsersAction)), None)
+
+
 def _commands(top: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    (subparsers,) = (action for action in top._actions if isinstance(action, argparse._SubParsersAction))
-    return list(subparsers.choices.values())
+    """All commands, those of groups too."""
+    found = _subparsers(top)
+    return [top] if found is None else [command for sub in found.choices.values() for command in _commands(sub)]

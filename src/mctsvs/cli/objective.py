@@ -1,4 +1,4 @@
-"""An objective of the user's own: its arguments, which of them go together, and how it is named again for a study."""
+"""The objective of a run: its arguments, a function or program of the user's own, or what a study names."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import argparse
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from mctsvs.bench import problems
+from mctsvs.cli.saved_command import NAME, SavedCommand, groups_of
+from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile, read_space
 from mctsvs.objectives.user_function import find_function, function_problem, user_problem
 from mctsvs.objectives.user_program import UserProgram
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.space import Space
 from mctsvs.study import Study
-from mctsvs.study.saved_command import NAME, groups_of
 from mctsvs.trial import Trial
 from mctsvs.utils import plugins
 from mctsvs.utils.validation import InputError, StudyError, closest, listed
@@ -24,12 +24,12 @@ from mctsvs.utils.validation import InputError, StudyError, closest, listed
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """What an objective of one's own is described with."""
-    group = command.add_argument_group("an objective of your own")
+    group = command.add_argument_group("the objective")
     group.add_argument(
         "--command",
         dest="program",
         metavar="COMMAND",
-        help="a program of your own in place of PROBLEM, such as './simulate --a {a}'; the last number printed counts",
+        help="a program in place of a function, such as './simulate --a {a}'; the last number printed counts",
     )
     group.add_argument(
         "--constraint",
@@ -38,11 +38,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="with --command: a measured constraint, the number printed after NAME; it holds where that is at most 0",
     )
-    group.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables of your objective")
+    group.add_argument("--space", type=Path, metavar="FILE", help="TOML file with the variables")
     group.add_argument("--direction", choices=DIRECTIONS, help="default: as the file says, else minimize")
 
 
-def add_first(command: argparse.ArgumentParser) -> None:
+def add_points(command: argparse.ArgumentParser) -> None:
     """Where points may lie, and where to begin."""
     group = command.add_argument_group("points")
     group.add_argument(
@@ -60,77 +60,64 @@ def add_first(command: argparse.ArgumentParser) -> None:
     )
 
 
-def is_own(arguments: argparse.Namespace) -> bool:
-    """Whether the objective is a function or program of the user's."""
-    return arguments.problem is None or plugins.is_spec(arguments.problem)
-
-
-def objective(
-    arguments: argparse.Namespace, variation: dict[str, Any], kept: SpaceFile | None = None
-) -> problems.Problem:
-    """The problem by name, or the user's own function or program, with the constraints given.
+def own_objective(arguments: argparse.Namespace, kept: SpaceFile | None = None) -> Problem:
+    """The user's own function or program, with the constraints given.
 
     `kept` has the variables of a study, for an objective that comes without any.
     """
-    problem = _objective(arguments, variation, kept)
-    return replace(problem, where=(*problem.where, *arguments.where))
-
-
-def _objective(arguments: argparse.Namespace, variation: dict[str, Any], kept: SpaceFile | None) -> problems.Problem:
     target: str | None = arguments.problem
     if target is None and arguments.program is None:
-        raise InputError(
-            "there is nothing to optimise: give a PROBLEM such as Hartmann6_300, a file.py:function, or --command"
-        )
+        raise InputError("there is nothing to optimise: give a file.py:function, or --command with a program")
     if target is not None and arguments.program is not None:
         raise InputError(f"give either {target!r} or --command, not both")
-    if target is not None and arguments.constraint:
-        raise InputError("--constraint goes with --command: a function returns (value, {'stress': 0.3})")
-    own = is_own(arguments)
-    for name in ("space", "direction"):
-        if not own and getattr(arguments, name) is not None:
-            raise InputError(f"--{name} does not go with the problem {target!r}: it is for an objective of your own")
-    for name in ("shuffle", "shift"):
-        if own and variation[name]:
-            raise InputError(f"--{name} does not go with an objective of your own: it is for problems by name")
     if target is None:
         file = kept if arguments.space is None else read_space(arguments.space)
         if file is None:
-            raise InputError("a program of your own needs --space FILE, a TOML file that declares its variables")
-        command = UserProgram.parse(arguments.program, file, arguments.timeout, arguments.constraint)
-        return user_problem(arguments.program, command, file, arguments.direction)
-    if own and arguments.timeout is not None and arguments.study is None:
-        raise InputError("--timeout goes with --command or --study FILE: a function runs until it returns")
-    if kept is not None and own and arguments.space is None:
-        return function_problem(
-            target, find_function(target, otherwise=kept), problems.Variation(**variation), arguments.direction
-        )
-    return problems.resolve(target, space=arguments.space, direction=arguments.direction, **variation)
+            raise InputError("a program needs --space FILE, a TOML file that declares its variables")
+        program = UserProgram.parse(arguments.program, file, arguments.timeout, arguments.constraint)
+        problem = user_problem(arguments.program, program, file, arguments.direction)
+    else:
+        if not plugins.is_spec(target):
+            raise InputError(
+                f"{target!r} is no file.py:function; a benchmark problem is run with mctsvs bench run {target}"
+            )
+        if arguments.constraint:
+            raise InputError("--constraint goes with --command: a function returns (value, {'stress': 0.3})")
+        file = None if arguments.space is None else read_space(arguments.space)
+        problem = function_problem(target, find_function(target, file, otherwise=kept), arguments.direction)
+    return replace(problem, where=(*problem.where, *getattr(arguments, "where", ())))
 
 
-def named_again(arguments: argparse.Namespace, study: Study) -> problems.Problem:
+def named_again(arguments: argparse.Namespace, study: Study) -> Problem:
     """The objective that the user names again; its variables are the study's, unless it says them itself."""
-    arguments.where = []
-    kept = _space_file(study)
-    problem = objective(arguments, {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0}, kept)
+    groups = groups_of(study.user_attrs, study.space.declared, study.path)
+    kept = None
+    if groups is not None or NAME not in study.user_attrs:
+        kept = SpaceFile(study.space.declared, groups or {}, study.direction, vector=not study.space.named)
+    problem = own_objective(arguments, kept)
     same = (kept is not None and getattr(problem, "file", None) is kept) or Space.of(problem.space) == study.space
     if not same or problem.direction != study.direction:
         raise StudyError(
-            f"the variables or the direction of the study {str(study.path)!r} are not those of {problem.name}: give "
-            f"the objective that it was begun with"
+            f"{problem.name} has other variables, or another direction, than the study {str(study.path)!r}"
         )
     return with_constraints(problem, study)
 
 
-def _space_file(study: Study) -> SpaceFile | None:
-    """The variables as an objective gets them; None where the study does not say which of them form groups."""
-    groups = groups_of(study.user_attrs, study.space.declared, study.path)
-    if groups is None and NAME in study.user_attrs:
-        return None
-    return SpaceFile(study.space.declared, groups or {}, study.direction, vector=not study.space.named)
+def add_data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", metavar="DIR", help="look for the data of a benchmark problem there first")
 
 
-def with_constraints(problem: problems.Problem, study: Study) -> problems.Problem:
+def stored_problem(study: Study, note: SavedCommand, data: str | None) -> Problem:
+    """The benchmark problem that the study names; the benchmark is loaded for such studies alone."""
+    if data is not None:
+        import_module("mctsvs.bench.problems.data").set_directory(data)
+    problem: Problem = import_module("mctsvs.bench.problems").make(str(note.problem), **note.variation)
+    if Space.of(problem.space) != study.space:
+        raise StudyError(f"the study {str(study.path)!r} names {problem.name}, which has other variables")
+    return problem
+
+
+def with_constraints(problem: Problem, study: Study) -> Problem:
     """The problem with all constraints that the study measures: without one of them no trial could be feasible."""
     known = next((tuple(trial.constraints) for trial in study.trials if trial.constraints), ())
     program = problem.function
@@ -142,7 +129,7 @@ def with_constraints(problem: problems.Problem, study: Study) -> problems.Proble
     return replace(problem, function=replace(program, constraints=known))
 
 
-def never_printed(problem: problems.Problem, trials: Iterable[Trial]) -> list[str]:
+def never_printed(problem: Problem, trials: Iterable[Trial]) -> list[str]:
     """A sentence for each constraint that a program was to print and has not printed once."""
     program, told = problem.function, [trial for trial in trials if trial.constraints]
     if not isinstance(program, UserProgram) or not told:

@@ -16,12 +16,14 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from mctsvs.bench.problems import Problem
 from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.objectives.problem import Problem
 from mctsvs.optimize import violated
+from mctsvs.optimizer import Optimizer
 from mctsvs.study import Study
-from mctsvs.trial import Trial
+from mctsvs.trial import Recommendation, Trial
 from mctsvs.utils.formatting import printable
+from mctsvs.utils.validation import StudyError
 from mctsvs.visualization.terminal import bar
 
 ROWS = 20  # variables of the table
@@ -92,15 +94,71 @@ def show(rows: Rows) -> None:
         print(f"{name:<{INDENT}}" + ("\n" + " " * INDENT).join(lines if len(lines) > 1 else [printable(text)]))
 
 
+def summarise(owner: Optimizer | Study, problem: Problem | None, *more: tuple[str, str]) -> dict[str, float]:
+    """Print the run in a few lines, `more` among them; the importance of its variables, where it could be told."""
+    trials = owner.trials
+    failed = [t for t in trials if t.failed]
+    imported = sum(t.source == "imported" for t in trials)
+    done = sum(t.value is not None for t in trials) - imported
+    counts = [f"{done}"]
+    counts += [f"{len(failed)} of them failed"] if failed else []
+    counts += [f"{imported} imported"] if imported else []
+    counts += [f"{len(owner.pending)} waiting"] if owner.pending else []
+    thinking = sum(t.times.thinking for t in trials)
+    path = [("study", str(owner.path))] if isinstance(owner, Study) else []
+    rows = [
+        *path,
+        ("problem", f"{problem.name + ', ' if problem else ''}{len(owner.space)} variables, {owner.direction}"),
+        ("method", f"{owner.method}, seed {owner.seed}"),
+        *(best(owner.best, problem) if owner.has_best else [("best value", _none(len(failed), done))]),
+        ("evaluations", ", ".join(counts)),
+        ("thinking", f"{thinking:.1f} s, {1e3 * thinking / max(done, 1):.1f} ms each"),
+        *more,
+    ]
+    if failed:
+        rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
+    importance: dict[str, float] = {}
+    if owner.has_best and len(trials) - len(owner.pending) > 2:
+        importance = _importance(owner)
+        rows += variables(problem, importance, owner.best.params)
+        rows += _recommended(owner, importance)
+    show(rows)
+    return importance
+
+
+def _none(failed: int, done: int) -> str:
+    return "none: all evaluations failed" if done and failed == done else INFEASIBLE if done else "none yet"
+
+
+def _importance(owner: Optimizer | Study) -> dict[str, float]:
+    """What needs the method itself is left out where that is a file that the study alone names."""
+    try:
+        return owner.importance()
+    except StudyError:
+        return {}
+
+
+def _recommended(owner: Optimizer | Study, importance: Mapping[str, float]) -> Rows:
+    """Where values are known to be noisy."""
+    try:
+        noisy = (owner.optimizer if isinstance(owner, Study) else owner).noisy
+        return recommended(owner.recommend(), importance) if noisy and owner.best.feasible else []
+    except StudyError:
+        return []
+
+
 def optimum(problem: Problem | None) -> str:
     """Of a problem whose optimum is known, behind the best value."""
     return "" if problem is None or problem.optimum is None else f"   (optimum {problem.optimum:.6g})"
 
 
-def best(trial: Trial, problem: Problem | None, *, numbered: bool = True) -> Rows:
+def best(trial: Trial, problem: Problem | None) -> Rows:
     """Value and measured constraints of the best trial; where none is feasible, of the one that violates them least."""
-    number = f", trial {trial.number}" if numbered else ""
-    value = f"{trial.value:.6g}{number}{optimum(problem)}" if trial.has_value else "none: no evaluation has a value"
+    value = (
+        f"{trial.value:.6g}, trial {trial.number}{optimum(problem)}"
+        if trial.has_value
+        else "none: no evaluation has a value"
+    )
     least = f"{INFEASIBLE}; {trial.value:.6g} at the least violation, trial {trial.number}"
     rows: Rows = [("best value", value if trial.feasible else least)]
     if trial.constraints:
@@ -117,39 +175,34 @@ def infeasible(evaluations: int, trial: Trial) -> str:
     )
 
 
-def variables(problem: Problem | None, importance: Mapping[str, float], params: Mapping[str, Any], rest: str) -> Rows:
-    """The variables that were found to matter, and their values at the best point, or all of them if they are few.
-
-    `rest` says where the others are; {} in it is their number.
-    """
+def variables(problem: Problem | None, importance: Mapping[str, float], params: Mapping[str, Any]) -> Rows:
+    """The variables that were found to matter, and their values at the best point, or all of them if they are few."""
     found = _found(importance)
     truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
     marked = [f"{name}*" if name in truth else name for name in found[:SHOWN]]
     marked += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     marked += ["  (* truly matters)"] if truth.intersection(found) else []
     rows: Rows = [("variables found", " ".join(marked) or "none yet")] if importance else []
-    return rows + ([("best point", _point(importance, params, rest))] if params else [])
+    return rows + ([("best point", _point(importance, params))] if params else [])
 
 
-def recommended(
-    mean: float, sd: float, number: int, *, importance: Mapping[str, float], params: Mapping[str, Any], rest: str
-) -> Rows:
+def recommended(chosen: Recommendation, importance: Mapping[str, float]) -> Rows:
     """The trial to take where values are noisy, with mean and standard deviation: the best value is a lucky one."""
-    rows: Rows = [("recommended", f"{mean:.6g} ± {sd:.2g} expected, trial {number}; the best value is a lucky one")]
-    return rows + ([("its point", _point(importance, params, rest))] if params else [])
+    words = f"{chosen.mean:.6g} ± {chosen.sd:.2g} expected, trial {chosen.trial.number}; the best value is a lucky one"
+    return [("recommended", words), ("its point", _point(importance, chosen.params))]
 
 
 def _found(importance: Mapping[str, float]) -> list[str]:
     return [name for name, score in importance.items() if score > FOUND]
 
 
-def _point(importance: Mapping[str, float], params: Mapping[str, Any], rest: str) -> str:
+def _point(importance: Mapping[str, float], params: Mapping[str, Any]) -> str:
     names: Sequence[str] = list(params)
     there = [name for name in _found(importance) if name in params]
     shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
     values = "  ".join(f"{name}={as_short_text(params[name])}" for name in shown)
     more = len(names) - len(shown)
-    return values + (rest.format(more) if more else "")
+    return values + (f"  and {more} more" if more else "")
 
 
 def as_short_text(value: Any) -> str:

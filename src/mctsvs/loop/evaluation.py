@@ -28,19 +28,23 @@ class Evaluation(NamedTuple):
     worker: str = ""  # whoever did it: a process, and a thread of it where there are several
 
 
-def evaluate(f: Callable[[Any], Any], argument: Any) -> Evaluation:
-    """f(argument), in any process or thread."""
+def evaluate(
+    f: Callable[[Any], Any], argument: Any, catch: tuple[type[BaseException], ...] = (Exception, SystemExit)
+) -> Evaluation:
+    """f(argument), in any process or thread; an exception of the kinds to `catch` is a failed evaluation."""
     process, before = os.getpid(), time.perf_counter()
     try:
         result = f(argument)
     except BaseException as error:
         _leave_if_forked(process, error)
-        if not isinstance(error, Exception | SystemExit):
+        if not isinstance(error, catch):
             raise
         return Evaluation(math.nan, one_line(error), time.perf_counter() - before, worker=_worker())
     _leave_if_forked(process)
     seconds = time.perf_counter() - before
     value, constraints = split(result)
+    if Exception not in catch:
+        return Evaluation(as_value(value), "", seconds, as_constraints(constraints), _worker())
     try:
         return Evaluation(*_judged(value), seconds, as_constraints(constraints), _worker())
     except InputError as error:

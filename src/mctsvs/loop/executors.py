@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from mctsvs.loop.evaluation import Evaluation, evaluate
@@ -26,6 +26,7 @@ class WorkerPool:
     fragile = False  # the death of one worker ends all
     watched = False  # it may be gone for good without a word
     untimed = False  # somebody else must see to it that evaluations do not take too long
+    inline = False  # evaluations happen in `submit`, and exceptions are those of the function
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         """Have the trial of that number evaluated."""
@@ -39,19 +40,24 @@ class WorkerPool:
         """Whether this is being evaluated, and is not waiting for its turn."""
         return True
 
-    def dismiss(self) -> None:
-        """Stop."""
+    def close(self) -> None:
+        """End all that was started."""
 
 
 class InlinePool(WorkerPool):
     """Evaluates in this process, before `submit` returns."""
 
-    def __init__(self, f: Callable[[Any], Any]) -> None:
-        self.f = f
+    inline = True
+
+    def __init__(self, f: Callable[[Any], Any], catch: tuple[type[BaseException], ...]) -> None:
+        self.f, self.catch = f, catch
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         future: Future[Evaluation] = Future()
-        future.set_result(evaluate(self.f, argument))
+        try:
+            future.set_result(evaluate(self.f, argument, self.catch))
+        except Exception as error:
+            future.set_exception(error)
         return future
 
 
@@ -64,8 +70,8 @@ class ExecutorPool(WorkerPool):
         self.f, self.executor = f, executor
         self.fragile = type(executor).__name__ != "RayExecutor"
         # these futures say when they begin; others are taken to begin when sent
-        module = type(executor).__module__.partition(".")[0]
-        self.tells = module == "loky" or isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor)
+        known = ("concurrent.futures.thread", "concurrent.futures.process", "loky")  # by name, to load none of them
+        self.tells = any(kind.__module__.startswith(known) for kind in type(executor).__mro__)
         if workers is None and not self.count():
             raise InputError("cannot tell how many workers the executor has: say it with workers=")
         self.size = workers or self.count()

@@ -1,254 +1,317 @@
-"""The loop: ask, have evaluated, tell; in batches or as workers become free; nothing lost, nothing counted twice."""
+"""The loop that every run goes through: ask, have evaluated, tell, and stop when something says so.
+
+`minimize`, `Study.optimize`, the command line and comparisons differ in who keeps the trials (`AskTell`) and who
+evaluates them (`WorkerPool`), and in nothing else. No evaluation is lost, and none is counted twice.
+"""
 
 from __future__ import annotations
 
 import math
-import numbers
 import threading
 import time
-import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol
 
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
-from mctsvs.loop.process_pool import ProcessPool
 from mctsvs.loop.scheduler import Scheduler
-from mctsvs.loop.stopping import Status, StoppingCriteria, StoppingMonitor, StopReason
+from mctsvs.loop.stopping import DONE, Status, StoppingCriteria, StoppingMonitor, StopReason, bind_callback
 from mctsvs.optimizer import Optimizer
 from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.trial import Trial
-from mctsvs.utils.validation import InputError, StudyError, check_count
+from mctsvs.utils.validation import InputError, check_bool, check_count, check_number
 from mctsvs.visualization.progress import ProgressReporter
 
-DONE = StopReason(Status.DONE, "")
 NEGLIGIBLE = 0.01  # of an evaluation's time: less thinking than this, and no point is asked for ahead
 
 
-class Kept(Protocol):
-    """What the loop needs of a study."""
+class AskTell(Protocol):
+    """Whoever keeps the trials: an optimizer in memory, or a study on disk.
 
-    _stopping: threading.Event
-    _stop_reason: StopReason
-
-    @property
-    def optimizer(self) -> Optimizer: ...
+    `early` holds values that came before their turn, `deaths` the workers that a trial has cost so far.
+    """
 
     @property
-    def direction(self) -> str: ...
+    def early(self) -> Mapping[int, Evaluation]: ...
 
     @property
-    def best(self) -> Trial: ...
+    def deaths(self) -> Mapping[int, int]: ...
 
     @property
-    def has_best(self) -> bool: ...
+    def optimizer(self) -> Any:
+        """Decides what to evaluate."""
+        ...
 
     @property
-    def trials(self) -> list[Trial]: ...
-
-    @property
-    def pending(self) -> list[Trial]: ...
-
-    @property
-    def evaluated(self) -> int: ...
-
-    @property
-    def _results(self) -> Mapping[int, tuple[float, str]]: ...
-
-    @property
-    def _strikes(self) -> Mapping[int, int]: ...
+    def pending(self) -> list[Any]:
+        """Trials asked for and not yet told."""
+        ...
 
     def plan(self, budget: int) -> None: ...
 
-    def ask(self, n: int = 1) -> list[Trial]: ...
+    def ask(self, n: int) -> list[Any]: ...
 
-    def tell(
-        self,
-        trial: Trial | int,
-        value: float | None,
-        message: str = "",
-        *,
-        constraints: Mapping[str, float] | None = None,
-    ) -> None: ...
+    def tell(self, trial: Any, evaluation: Evaluation) -> tuple[Any, bool]:
+        """The trial as it is kept, and whether it is the best one by now."""
+        ...
 
-    def _keep(
-        self,
-        trial: Trial | int,
-        value: float | None,
-        message: str = "",
-        *,
-        constraints: Mapping[str, float] | None = None,
-    ) -> None: ...
+    def keep(self, trial: Any, evaluation: Evaluation) -> None:
+        """Keep a value that the method is told later, in the order of the trials."""
+        ...
 
-    def _strike(self, trial: Trial | int, message: str = "") -> int: ...
+    def record_death(self, trial: Any, message: str) -> int:
+        """A worker died over the trial; how many it has cost by now."""
+        ...
+
+
+class InMemory:
+    """The trials of an optimizer: nothing outlives the process."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.early: dict[int, Evaluation] = {}
+        self.deaths = Counter[int]()
+
+    @property
+    def pending(self) -> list[Trial]:
+        return self.optimizer.pending
+
+    def plan(self, budget: int) -> None:
+        if self.optimizer.budget != budget:
+            self.optimizer.plan(budget)
+
+    def ask(self, n: int) -> list[Trial]:
+        return self.optimizer.ask(n)
+
+    def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
+        opt = self.optimizer
+        opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
+        return trial, opt.has_best and opt.best is trial
+
+    def keep(self, trial: Trial, evaluation: Evaluation) -> None:
+        self.early[trial.number] = evaluation
+
+    def record_death(self, trial: Trial, message: str) -> int:
+        self.deaths[trial.number] += 1
+        return self.deaths[trial.number]
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """Arguments of `Study.optimize`."""
+class Workers:
+    """Who evaluates: this process (the default), processes of this machine, or an executor.
 
-    budget: int
-    executor: Executor | None = None
+    Args:
+        workers: Evaluations at once.
+        executor: A `concurrent.futures.Executor`; without one, processes of this machine are started.
+        asynchronous: A free worker gets a point at once, in place of batches told in their order.
+        timeout: Seconds for one evaluation.
+        catch: Exceptions of the function that make a failed evaluation; others end the run.
+    """
+
     workers: int | None = None
+    executor: Executor | None = None
     asynchronous: bool = False
     timeout: float | None = None
-    limits: StoppingCriteria = field(default_factory=StoppingCriteria)
-    callback: Callable[[Any, Trial], object] | None = None
-    follower: ProgressReporter = field(default_factory=ProgressReporter)
+    catch: tuple[type[BaseException], ...] = (Exception, SystemExit)
 
     def __post_init__(self) -> None:
-        check_count("budget", self.budget)
         if self.workers is not None:
             check_count("workers", self.workers)
         if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
             raise InputError(f"executor={self.executor!r:.60} cannot be used: it must have a method submit")
+        check_bool("asynchronous", self.asynchronous)
         if self.timeout is not None:
-            number = isinstance(self.timeout, numbers.Real) and not isinstance(self.timeout, bool)
-            if not (number and 0 < self.timeout < math.inf):
-                raise InputError(f"timeout={self.timeout!r} cannot be used: it must be a number of seconds above 0")
+            check_number("timeout", self.timeout, above=0.0)
 
-    def crew(self, f: Callable[[Any], Any]) -> WorkerPool:
+    @property
+    def here(self) -> bool:
+        """Whether points are evaluated in this process, one after the other."""
+        return self.executor is None and self.workers is None and self.timeout is None and not self.asynchronous
+
+    def pool(self, f: Callable[[Any], Any]) -> WorkerPool:
+        if self.here:
+            return InlinePool(f, self.catch)
         if self.executor is not None:
             return executor_pool(f, self.executor, self.workers)
-        if self.workers is not None or self.timeout is not None or self.asynchronous:
-            return ProcessPool(f, self.workers or 1, self.timeout)
-        return InlinePool(f)
+        from mctsvs.loop.process_pool import ProcessPool  # multiprocessing, which few runs need
+
+        return ProcessPool(f, self.workers or 1, self.timeout)
 
 
-def run(study: Kept, f: Callable[[Any], Any], options: RunOptions) -> StopReason:
-    """Evaluate until the study has as many evaluations as the budget says, or something else ends the run."""
-    if not callable(f):
-        raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called with a point")
-    watch = StoppingMonitor(options.limits, study.direction == "maximize", options.callback, study._stopping)
-    watch.asked_to.clear()
-    if study.evaluated >= options.budget or watch.look(study.best if study.has_best else None) is not None:
-        return watch.ending or DONE
-    crew = options.crew(f)
-    flights = Scheduler(study, crew, options.timeout if crew.untimed else None)
-    try:
-        study.plan(options.budget)
-        with options.follower as follower:
-            follower.begin(study.optimizer, options.budget, study.evaluated)
-            return Run(study, options, flights, watch).go()
-    finally:
-        flights.cancel()
-        crew.dismiss()
+HERE = Workers()
 
 
+@dataclass
 class Run:
-    """One call of `Study.optimize`."""
+    """One run of the loop, until `left` evaluations were told or the monitor ends it.
 
-    def __init__(self, study: Kept, options: RunOptions, flights: Scheduler, watch: StoppingMonitor) -> None:
-        self.study, self.options, self.flights, self.watch = study, options, flights, watch
-        self.size = flights.crew.size
-        self.left = options.budget - study.evaluated  # evaluations still to be told
-        self.ending = DONE
-        self.pace = Pace()
+    Args:
+        trials: Who keeps the trials.
+        left: Evaluations still to be made.
+        monitor: What ends the run before that.
+        workers: Who evaluates.
+        argument: What the function gets of a trial.
+        told: Called with each trial after its value was told.
+    """
 
-    def go(self) -> StopReason:
-        if self.options.asynchronous:
-            self.asynchronous()
-        else:
-            self.synchronous()
-        return self.watch.ending or self.ending
+    trials: AskTell
+    left: int
+    monitor: StoppingMonitor
+    workers: Workers = HERE
+    argument: Callable[[Any], Any] = attrgetter("argument")
+    told: Callable[[Any], object] = lambda trial: None
+    reason: StopReason = DONE
+    pace: Pace = field(default_factory=lambda: Pace())
+
+    def __call__(self, f: Callable[[Any], Any]) -> StopReason:
+        """Evaluate f; why the run ended."""
+        if not callable(f):
+            raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called")
+        pool = self.workers.pool(f)
+        timeout = self.workers.timeout if pool.untimed else None
+        self.scheduler = Scheduler(self.trials, pool, timeout, self.argument)
+        try:
+            if self.workers.asynchronous:
+                self._asynchronous()
+            else:
+                self._batches()
+        finally:
+            self.scheduler.cancel()
+            pool.close()
+        return self.monitor.reason or self.reason
 
     @property
-    def over(self) -> bool:
+    def _over(self) -> bool:
         """Whether no evaluation is to begin any more; those under way are waited for."""
-        return self.watch.look() is not None
+        return self.monitor.look() is not None
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing is under way."""
-        return not (self.flights.flying or self.flights.again)
-
-    def synchronous(self) -> None:
-        """Batches; a value that comes early is stored, and told when those before it are there."""
-        study = self.study
-        while self.left and not self.over:
-            batch = study.pending[: self.left] or self.ask(min(self.size, self.left))
-            ahead = deque(trial for trial in batch if trial.number not in study._results)
+    def _batches(self) -> None:
+        """Values are told in the order of the trials; one that comes early is kept until its turn."""
+        trials, scheduler = self.trials, self.scheduler
+        while self.left and not self._over:
+            batch = trials.pending[: self.left] or self._ask(min(scheduler.pool.size, self.left))
+            ahead = deque(trial for trial in batch if trial.number not in trials.early)
             for trial in batch:
-                while trial.number not in study._results and trial.value is None:
-                    while ahead and not self.over and self.flights.room(ahead[0], self.size):
-                        self.flights.launch(ahead.popleft())
-                    if self.over and self.quiet:
-                        break  # it stays asked for, and is evaluated when the study goes on
-                    for landed, evaluation in self.flights.land():
-                        if landed.number == trial.number:
-                            self.tell(trial, evaluation)
+                while trial.number not in trials.early and trial.value is None:
+                    while ahead and not self._over and scheduler.has_room(ahead[0], scheduler.pool.size):
+                        scheduler.submit(ahead.popleft())
+                    if self._over and scheduler.idle:
+                        break  # it stays asked for, and is evaluated when the run goes on
+                    for done, evaluation in scheduler.collect():
+                        if done.number == trial.number:
+                            self._tell(trial, evaluation)
                         else:
-                            value, message, _, constraints, _ = evaluation
-                            study._keep(landed, value, message, constraints=constraints)
-                if trial.value is None and trial.number in study._results:
-                    self.tell(trial, Evaluation(*study._results[trial.number], 0.0))
+                            trials.keep(done, evaluation)
+                if trial.value is None and trial.number in trials.early:
+                    self._tell(trial, trials.early[trial.number])
 
-    def asynchronous(self) -> None:
+    def _asynchronous(self) -> None:
         """Whoever is free gets a point at once; values are told as they come."""
-        study, flights = self.study, self.flights
-        for trial in study.pending:
-            if trial.number in study._results and self.left:
-                self.tell(trial, Evaluation(*study._results[trial.number], 0.0))
-        again = deque(study.pending)
-        while self.left and not (self.over and self.quiet):
-            room = not self.over and flights.room(again[0] if again else None, self.places())
-            for trial, evaluation in flights.land(block=not room):
-                self.pace.landed(evaluation)
-                self.tell(trial, evaluation)
-            if not self.over and flights.room(again[0] if again else None, self.places()):
-                for trial in [again.popleft()] if again else self.ask(1):
-                    flights.launch(trial)
+        trials, scheduler = self.trials, self.scheduler
+        for trial in trials.pending:
+            if trial.number in trials.early and self.left:
+                self._tell(trial, trials.early[trial.number])
+        again = deque(trials.pending)
+        while self.left and not (self._over and scheduler.idle):
+            room = not self._over and scheduler.has_room(again[0] if again else None, self._places())
+            for trial, evaluation in scheduler.collect(block=not room):
+                self.pace.evaluated(evaluation)
+                self._tell(trial, evaluation)
+            if not self._over and scheduler.has_room(again[0] if again else None, self._places()):
+                for trial in [again.popleft()] if again else self._ask(1):
+                    scheduler.submit(trial)
 
-    def places(self) -> int:
-        ahead = 0 if self.flights.timeout else self.pace.ahead(self.size)
-        return min(self.size + ahead, self.left)
+    def _places(self) -> int:
+        size = self.scheduler.pool.size
+        ahead = 0 if self.scheduler.timeout else self.pace.ahead(size)
+        return min(size + ahead, self.left)
 
-    def ask(self, n: int) -> list[Trial]:
+    def _ask(self, n: int) -> list[Any]:
         """New trials; none if every point of the space is known: then those being evaluated are all that is left."""
         before = time.perf_counter()
         try:
-            trials = self.study.ask(n)
-        except SpaceExhausted as error:
-            self.left = len(self.flights.flying) + len(self.flights.again)
-            self.ending = StopReason(Status.EXHAUSTED, "every point of the space has been evaluated")
-            warnings.warn(f"{error}; the run ends", RuntimeWarning, stacklevel=6)
+            asked = self.trials.ask(n)
+        except SpaceExhausted:
+            self.left = len(self.scheduler.running) + len(self.scheduler.again)
+            self.reason = StopReason(Status.EXHAUSTED, "every point of the space has been evaluated")
             return []
-        self.pace.thoughts.append(time.perf_counter() - before)
-        return trials
+        self.pace.asked(time.perf_counter() - before)
+        return asked
 
-    def tell(self, trial: Trial, evaluation: Evaluation) -> None:
-        study = self.study
-        value, message, _, constraints, _ = evaluation
-        study.tell(trial, value, message, constraints=constraints)
+    def _tell(self, trial: Any, evaluation: Evaluation) -> None:
+        trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
-        self.options.follower.told(study.trials[trial.number])
-        told = study.trials[trial.number]
-        ending = self.watch.told(study, told, better=study.has_best and study.best.number == told.number)
-        if ending is not None and ending.status is Status.FAILING:
-            study._stop_reason = ending
-            raise StudyError(
-                f"the last {self.watch.failures} evaluations all failed, trial {trial.number} with: {message}. "
-                f"All {study.evaluated} are stored: mend the function and call optimize again"
-            )
+        self.told(trial)
+        self.monitor.told(trial, better=best)
 
 
 class Pace:
-    """How long thinking takes, and how long evaluating."""
+    """How long the method thinks, and how long an evaluation takes."""
 
     def __init__(self) -> None:
-        self.thoughts: deque[float] = deque(maxlen=20)  # seconds of the last asks
-        self.seconds, self.evaluations = 0.0, 0
+        self._thoughts: deque[float] = deque(maxlen=20)  # seconds of the last asks
+        self._seconds, self._evaluations = 0.0, 0
 
-    def landed(self, evaluation: Evaluation) -> None:
-        self.seconds += evaluation.seconds
-        self.evaluations += 1
+    def asked(self, seconds: float) -> None:
+        self._thoughts.append(seconds)
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        self._seconds += evaluation.seconds
+        self._evaluations += 1
 
     def ahead(self, size: int) -> int:
         """Points to have ready beyond one for each worker: as many as become free while the longest thought lasts."""
-        if not (self.thoughts and self.evaluations):
+        if not (self._thoughts and self._evaluations):
             return 0
-        ratio = max(self.thoughts) / max(self.seconds / self.evaluations, 1e-9)
+        ratio = max(self._thoughts) / max(self._seconds / self._evaluations, 1e-9)
         return 0 if ratio < NEGLIGIBLE else min(size, 1 + math.ceil(ratio * size))
+
+
+def run(
+    trials: AskTell,
+    owner: Any,
+    f: Callable[[Any], Any],
+    budget: int,
+    criteria: StoppingCriteria,
+    workers: Workers = HERE,
+    *,
+    callback: Any = None,
+    progress: bool | ProgressReporter = False,
+    stop: threading.Event | None = None,
+) -> StopReason:
+    """Evaluate f until `owner` has `budget` evaluations, those of earlier runs included; why the run ended.
+
+    Args:
+        trials: Who keeps the trials.
+        owner: The Optimizer or Study that the user knows, and that callbacks get.
+        f: The objective, called with `trial.argument`.
+        budget: Evaluations in all; imported ones do not count.
+        criteria: What ends the run before that.
+        workers: Who evaluates.
+        callback: The user's callback or callbacks.
+        progress: Whether to show how far the run is, or who shows it.
+        stop: An event that ends the run when it is set.
+    """
+    check_count("budget", budget)
+    monitor = StoppingMonitor(criteria, owner.direction, bind_callback(callback, owner), stop or threading.Event())
+    done = sum(trial.value is not None and trial.source != "imported" for trial in owner.trials)
+    if done >= budget or monitor.look(owner.best if owner.has_best else None) is not None:
+        return monitor.reason or DONE
+    trials.plan(budget)
+    with _reporter(progress) as reporter:
+        reporter.begin(trials.optimizer, budget, done)
+        return Run(trials, budget - done, monitor, workers, told=reporter.told)(f)
+
+
+def _reporter(progress: bool | ProgressReporter) -> ProgressReporter:
+    if isinstance(progress, ProgressReporter):
+        return progress
+    if not check_bool("progress", progress):
+        return ProgressReporter()
+    from mctsvs.visualization.terminal import choose_view  # rich is loaded where something is shown
+
+    return ProgressReporter(choose_view())

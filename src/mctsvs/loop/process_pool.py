@@ -112,7 +112,7 @@ class ProcessPool(WorkerPool):
             _check_guarded()
         self.tasks: queue.SimpleQueue[tuple[Future[Evaluation], int, Any] | None] = queue.SimpleQueue()
         self.starting = threading.Lock()  # no process may inherit the end of another's pipe
-        self.dismissed = False
+        self.closed = False
         self.workers: list[WorkerProcess] = []
         self.threads: list[threading.Thread] = []
         try:
@@ -120,7 +120,7 @@ class ProcessPool(WorkerPool):
             for worker in self.workers:
                 worker.greet()
         except BaseException:
-            self.dismiss()
+            self.close()
             raise
         self.threads += [threading.Thread(target=self._look_after, args=(i,), daemon=True) for i in range(size)]
         for thread in self.threads:
@@ -131,10 +131,10 @@ class ProcessPool(WorkerPool):
         self.tasks.put((future, number, argument))
         return future
 
-    def dismiss(self) -> None:
+    def close(self) -> None:
         """End all processes, whatever they are doing."""
         with self.starting:
-            self.dismissed = True
+            self.closed = True
             end(self.workers)
         for _ in self.threads:
             self.tasks.put(None)
@@ -146,7 +146,7 @@ class ProcessPool(WorkerPool):
     def _look_after(self, i: int) -> None:
         while (task := self.tasks.get()) is not None:
             future, number, argument = task
-            if self.dismissed or not future.set_running_or_notify_cancel():
+            if self.closed or not future.set_running_or_notify_cancel():
                 continue
             try:
                 future.set_result(self._evaluate(i, number, argument))
@@ -170,7 +170,7 @@ class ProcessPool(WorkerPool):
     def _replace(self, i: int) -> None:
         self.workers[i].end()
         with self.starting:
-            if not self.dismissed:
+            if not self.closed:
                 self.workers[i].close()
                 self.workers[i] = WorkerProcess(self.f, self.context)
 

@@ -5,99 +5,105 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from typing import Protocol
+from typing import Any, Protocol
 
 from mctsvs.loop.evaluation import Evaluation, one_line
 from mctsvs.loop.executors import LOOK, WorkerLost, WorkerPool, too_late
-from mctsvs.trial import Trial
 from mctsvs.utils.formatting import as_text, tidy
 from mctsvs.utils.validation import StudyError
 
-STRIKES = 3  # workers a trial may cost before it is a failed one
+MOST_DEATHS = 3  # workers a trial may cost before it is a failed one
 LOST = ("KilledWorker", "WorkerCrashedError", "ActorDiedError", "NodeDiedError")  # in Dask and Ray, by name
 STUCK = 10.0  # times the time-out: so long the run waits for an executor whose workers are all occupied
 DEAD = 60.0  # seconds: so long it waits for a cluster without workers
 
 
-class Struck(Protocol):
-    """Where the deaths of workers are stored."""
+class DeathRecord(Protocol):
+    """Where the deaths of workers are recorded."""
 
     @property
-    def _strikes(self) -> Mapping[int, int]: ...
+    def deaths(self) -> Mapping[int, int]: ...
 
-    def _strike(self, trial: Trial | int, message: str = "") -> int: ...
+    def record_death(self, trial: Any, message: str) -> int: ...
 
 
 class Scheduler:
-    """Trials that are being evaluated by a crew.
+    """Trials that are being evaluated by a pool of workers.
 
-    timeout     seconds for an evaluation, if it is up to us to see to it; they count from when it begins
+    `timeout` is the seconds for an evaluation, if it is up to us to end it; they count from when it begins.
     """
 
-    def __init__(self, store: Struck, crew: WorkerPool, timeout: float | None) -> None:
-        self.store, self.crew, self.timeout = store, crew, timeout
-        self.flying: dict[Future[Evaluation], Trial] = {}
+    def __init__(
+        self, record: DeathRecord, pool: WorkerPool, timeout: float | None, argument: Callable[[Any], Any]
+    ) -> None:
+        self.record, self.pool, self.timeout, self.argument = record, pool, timeout, argument
+        self.running: dict[Future[Evaluation], Any] = {}
         self.begun: dict[Future[Evaluation], float] = {}  # when they were first seen to be evaluated
         self.abandoned: set[Future[Evaluation]] = set()  # too late, but their workers are still at it
-        self.again: deque[Trial] = deque()  # their workers have died
-        self.progress = time.monotonic()  # when the crew last did something
+        self.again: deque[Any] = deque()  # their workers have died
+        self.progress = time.monotonic()  # when the pool last did something
         self.failure: StudyError | None = None  # the executor has broken
 
-    def room(self, trial: Trial | None, places: int) -> bool:
+    def has_room(self, trial: Any, places: int) -> bool:
         """Whether one more can be sent; one that may break the executor, only alone, so that no other is blamed."""
         if self.again and trial not in self.again:
             return False
-        if self.crew.fragile and self.flying:
-            struck = self.store._strikes
-            if any(t is not None and t.number in struck for t in (trial, *self.flying.values())):
+        if self.pool.fragile and self.running:
+            suspects = self.record.deaths
+            if any(t is not None and t.number in suspects for t in (trial, *self.running.values())):
                 return False
         if self.timeout is not None:  # what waits for its turn would wait in vain behind those that nobody waits for
-            places = min(places, self.crew.capacity() - sum(not future.done() for future in self.abandoned))
-        return len(self.flying) < places
+            places = min(places, self.pool.capacity() - sum(not future.done() for future in self.abandoned))
+        return len(self.running) < places
 
-    def launch(self, trial: Trial) -> None:
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being evaluated, or is to be evaluated again."""
+        return not (self.running or self.again)
+
+    def submit(self, trial: Any) -> None:
         if self.failure is not None:
             raise self.failure
         try:
-            future = self.crew.submit(trial.number, trial.argument)
+            future = self.pool.submit(trial.number, self.argument(trial))
         except (BrokenExecutor, RuntimeError) as error:  # the latter: it was shut down
             raise _broken(error) from None
         except Exception as error:
             raise _unsent(trial, error) from None
-        if not self.flying:
+        if not self.running:
             self.progress = time.monotonic()
-        self.flying[future] = trial
+        self.running[future] = trial
 
-    def land(self, *, block: bool = True) -> list[tuple[Trial, Evaluation]]:
+    def collect(self, *, block: bool = True) -> list[tuple[Any, Evaluation]]:
         """Evaluations that have ended, in the order of the trials; at least one if `block`, unless it is repeated."""
         if self.failure is not None:
             raise self.failure
-        while self.again and self.room(self.again[0], self.crew.size):
-            self.launch(self.again.popleft())
-        landed = []
-        done = self._wait() if block else {future for future in self.flying if future.done()}
+        while self.again and self.has_room(self.again[0], self.pool.size):
+            self.submit(self.again.popleft())
+        finished = []
+        done = self._wait() if block else {future for future in self.running if future.done()}
         while done:
             future = done.pop()
-            trial = self.flying.pop(future)
+            trial = self.running.pop(future)
             self.begun.pop(future, None)
             evaluation = self._evaluation(trial, future)
             if evaluation is not None:
                 trial.times.evaluating, trial.times.worker = evaluation.seconds, evaluation.worker
-                landed.append((trial, evaluation))
+                finished.append((trial, evaluation))
             elif self.failure is None:
                 self.again.append(trial)
             if self.failure is not None and not done:  # whatever else has ended, well or not, is known at once
-                done = set(wait(self.flying, timeout=LOOK).done)
-        landed += self._late()
-        return sorted(landed, key=lambda pair: pair[0].number)
+                done = set(wait(self.running, timeout=LOOK).done)
+        finished += self._late()
+        return sorted(finished, key=lambda pair: pair[0].number)
 
     def _wait(self) -> set[Future[Evaluation]]:
         """Until an evaluation has ended, is too late, or has made room for another."""
         while True:
             patience = self._patience()
-            watched = {*self.flying, *self.abandoned}
+            watched = {*self.running, *self.abandoned}
             done = wait(watched, timeout=patience, return_when=FIRST_COMPLETED).done
             if not watched:
                 time.sleep(patience or LOOK)
@@ -113,7 +119,7 @@ class Scheduler:
     def _patience(self) -> float | None:
         """Seconds to wait before looking again."""
         if self.timeout is None:
-            return LOOK if self.crew.watched else None
+            return LOOK if self.pool.watched else None
         look = min(LOOK, max(0.01, self.timeout / 20.0))
         return max(0.0, min(look, self._deadline() - time.monotonic()))
 
@@ -121,16 +127,16 @@ class Scheduler:
         """When the first of them is too late."""
         if self.timeout is None:
             return math.inf
-        if self.crew.capacity() == 0:  # a cluster without workers evaluates nothing
+        if self.pool.capacity() == 0:  # a cluster without workers evaluates nothing
             self.begun.clear()
-        for future in self.flying:
-            if future not in self.begun and self.crew.started(future):
+        for future in self.running:
+            if future not in self.begun and self.pool.started(future):
                 self.begun[future] = time.monotonic()
         return min(self.begun.values(), default=math.inf) + self.timeout
 
     def _check_alive(self) -> None:
         """A crew that will never do anything again ends the run."""
-        silent, capacity = time.monotonic() - self.progress, self.crew.capacity()
+        silent, capacity = time.monotonic() - self.progress, self.pool.capacity()
         if capacity == 0:
             if silent > DEAD:
                 raise StudyError(
@@ -145,7 +151,7 @@ class Scheduler:
                 f"executor and call optimize again, or give workers= without one, whose processes can be ended"
             )
 
-    def _late(self) -> list[tuple[Trial, Evaluation]]:
+    def _late(self) -> list[tuple[Any, Evaluation]]:
         if self.timeout is None:
             return []
         now, gone = time.monotonic(), []
@@ -156,10 +162,10 @@ class Scheduler:
                 self.progress = now
                 if not future.done():
                     self.abandoned.add(future)
-                gone.append((self.flying.pop(future), too_late(self.timeout)))
+                gone.append((self.running.pop(future), too_late(self.timeout)))
         return gone
 
-    def _evaluation(self, trial: Trial, future: Future[Evaluation]) -> Evaluation | None:
+    def _evaluation(self, trial: Any, future: Future[Evaluation]) -> Evaluation | None:
         """None: the worker died, try again."""
         try:
             return Evaluation(*future.result())
@@ -168,27 +174,29 @@ class Scheduler:
             return None
         except BrokenExecutor as error:
             self.failure = _broken(error)
-            return self._strike(trial, error)
+            return self._worker_died(trial, error)
         except StudyError as error:
             self.failure = error
             return None
         except Exception as error:
+            if self.pool.inline:  # the function raised what is not to be caught
+                raise
             if not (isinstance(error, WorkerLost) or any(kind.__name__ in LOST for kind in type(error).__mro__)):
                 raise _unsent(trial, error) from None
-            return self._strike(trial, error)
+            return self._worker_died(trial, error)
 
-    def _strike(self, trial: Trial, error: BaseException) -> Evaluation | None:
+    def _worker_died(self, trial: Any, error: BaseException) -> Evaluation | None:
         why = tidy(as_text(error)) or type(error).__name__
-        if self.store._strike(trial, why) < STRIKES:
+        if self.record.record_death(trial, why) < MOST_DEATHS:
             return None
-        return Evaluation(math.nan, f"its worker died, {STRIKES} times: {why}", 0.0)
+        return Evaluation(math.nan, f"its worker died, {MOST_DEATHS} times: {why}", 0.0)
 
     def cancel(self) -> None:
-        for future in self.flying:
+        for future in self.running:
             future.cancel()
 
 
-def _unsent(trial: Trial, error: BaseException) -> StudyError:
+def _unsent(trial: Any, error: BaseException) -> StudyError:
     return StudyError(
         f"trial {trial.number} could not be sent to a worker and back ({one_line(error)}): the function and what "
         f"it needs must be importable there; nothing is lost"

@@ -6,14 +6,18 @@ The clock only ever ends a run: it decides about nothing else, so that the same 
 from __future__ import annotations
 
 import enum
+import inspect
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mctsvs.trial import Trial
 from mctsvs.utils.validation import InputError, check_count, check_number
+
+Callback = Callable[..., object]
+"""Of (optimizer or study, trial), or of a single argument as in scipy; see `bind_callback`."""
 
 
 class Status(enum.IntEnum):
@@ -30,33 +34,38 @@ class Status(enum.IntEnum):
     PATIENCE = 8  # no better value for long
 
 
-COMPLETE = (Status.DONE, Status.STOPPED, Status.EXHAUSTED, Status.TARGET, Status.TIME, Status.PATIENCE)
+SUCCESSFUL = (Status.DONE, Status.STOPPED, Status.EXHAUSTED, Status.TARGET, Status.TIME, Status.PATIENCE)
 """Ends that somebody has asked for."""
 
 
 @dataclass(frozen=True)
 class StopReason:
-    """Why a run ends, in a word and in words."""
+    """Why a run ends: a status, and the same in words."""
 
     status: Status
     message: str
 
 
 def counted(evaluations: int, budget: int) -> str:
-    """How far it came."""
+    """How far a run came."""
     return f"{evaluations} evaluations" if evaluations == budget else f"{evaluations} of {budget} evaluations"
 
 
+DONE = StopReason(Status.DONE, "")
 CALLBACK = StopReason(Status.STOPPED, "stopped by the callback")
 STOP = StopReason(Status.STOPPED, "stopped by stop()")
+INTERRUPTED = StopReason(Status.INTERRUPTED, "stopped by Ctrl-C")
 
 
 @dataclass(frozen=True)
 class StoppingCriteria:
-    """target          a value at least this good, of a feasible point, ends the run
-    max_seconds     no evaluation begins later than so many seconds after the call
-    patience        so many evaluations in a row that were no better than the best before end the run
-    max_failures    so many failures in a row end the run
+    """What ends a run before its budget.
+
+    Args:
+        target: A value at least this good, of a feasible point.
+        max_seconds: No evaluation begins later than so many seconds after the call.
+        patience: So many evaluations in a row that were no better than the best before.
+        max_failures: So many failed evaluations in a row.
     """
 
     target: float | None = None
@@ -76,56 +85,101 @@ class StoppingCriteria:
 
 @dataclass
 class StoppingMonitor:
-    """Of one run: told of every evaluation, it says whether that was the last."""
+    """Is told of every evaluation of one run, and says when it ends."""
 
-    limits: StoppingCriteria
-    maximize: bool
-    callback: Callable[[Any, Trial], object] | None = None
-    asked_to: threading.Event = field(default_factory=threading.Event)  # somebody's wish to stop
+    criteria: StoppingCriteria
+    direction: str
+    callback: Callable[[Trial], bool] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)  # set from any thread
     begun: float = field(default_factory=lambda: time.monotonic())
     idle: int = 0  # evaluations in a row that were no better
     failures: int = 0  # in a row
-    ending: StopReason | None = None  # once it is decided
-
-    def __post_init__(self) -> None:
-        if self.callback is not None and not callable(self.callback):
-            raise InputError(f"callback={self.callback!r:.60} cannot be used: it must be a function of two arguments")
+    reason: StopReason | None = None  # once it is decided
 
     def look(self, best: Trial | None = None) -> StopReason | None:
         """Whether the run is to end now; `best` is the best trial of an earlier run."""
-        seconds = self.limits.max_seconds
-        if self.ending is None and best is not None and self._reached(best):
-            self.ending = StopReason(Status.TARGET, f"the target {self.limits.target:g} was reached before")
-        if self.ending is None and self.asked_to.is_set():
-            self.ending = STOP
-        if self.ending is None and seconds is not None and time.monotonic() - self.begun >= seconds:
-            self.ending = StopReason(Status.TIME, f"{seconds:g} seconds were over")
-        return self.ending
+        seconds = self.criteria.max_seconds
+        if self.reason is None and best is not None and self._reached(best):
+            self.reason = StopReason(Status.TARGET, f"the target {self.criteria.target:g} was reached before")
+        if self.reason is None and self.stop.is_set():
+            self.reason = STOP
+        if self.reason is None and seconds is not None and time.monotonic() - self.begun >= seconds:
+            self.reason = StopReason(Status.TIME, f"{seconds:g} seconds were over")
+        return self.reason
 
-    def told(self, owner: Any, trial: Trial, *, better: bool) -> StopReason | None:
-        """After a value: of `owner`, whom the callback gets; `better` if it is the best by now."""
-        limits = self.limits
+    def told(self, trial: Trial, *, better: bool) -> StopReason | None:
+        """After the value of a trial; `better` if it is the best by now."""
+        criteria = self.criteria
         self.idle = 0 if better else self.idle + 1
         self.failures = self.failures + 1 if trial.failed else 0
         found = self.look()
-        if found is None and self.failures >= limits.max_failures:
-            found = StopReason(Status.FAILING, "the last ones all did")
+        if found is None and self.failures >= criteria.max_failures:
+            found = StopReason(Status.FAILING, f"the last {self.failures} evaluations all failed")
         if found is None and better and self._reached(trial):
-            found = StopReason(Status.TARGET, f"the target {limits.target:g} was reached")
-        if found is None and limits.patience is not None and self.idle >= limits.patience:
+            found = StopReason(Status.TARGET, f"the target {criteria.target:g} was reached")
+        if found is None and criteria.patience is not None and self.idle >= criteria.patience:
             found = StopReason(Status.PATIENCE, f"none of the last {self.idle} was better")
-        stopped = self._stopped(owner, trial)
-        self.ending = self.ending or found or (CALLBACK if stopped else None) or self.look()
-        return self.ending
+        stopped = self.callback is not None and self.callback(trial)
+        self.reason = self.reason or found or (CALLBACK if stopped else None) or self.look()
+        return self.reason
 
     def _reached(self, trial: Trial) -> bool:
-        target, value = self.limits.target, trial.value
+        target, value = self.criteria.target, trial.value
         if target is None or value is None or not trial.has_value or not trial.feasible:
             return False
-        return value >= target if self.maximize else value <= target
+        return value >= target if self.direction == "maximize" else value <= target
 
-    def _stopped(self, owner: Any, trial: Trial) -> bool:
+
+class IntermediateResult(NamedTuple):
+    """What a callback with the argument `intermediate_result` gets, as in scipy."""
+
+    x: Any  # the best point so far
+    fun: float  # its value
+    nfev: int  # evaluations so far
+
+
+def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
+    """The user's callback, or a list of them, as a function of the trial that says whether the run ends.
+
+    A callback of two arguments gets `owner`, an Optimizer or a Study, and the trial. One of a single argument is
+    called as scipy calls it: with the best point so far, or with an `IntermediateResult` if the argument is called
+    `intermediate_result`.
+    """
+    if callback is None:
+        return None
+    if isinstance(callback, list | tuple):
+        several = [bind_callback(each, owner) for each in callback]
+        return lambda trial: sum(one(trial) for one in several if one is not None) > 0  # all are called
+    if not callable(callback):
+        raise InputError(f"callback={callback!r:.60} cannot be used: give a function (optimizer, trial), or a list")
+    arguments = _arguments(callback)
+
+    def call(trial: Trial) -> object:
+        if len(arguments) != 1:
+            return callback(owner, trial)
+        best = owner.best if owner.has_best else trial
+        if arguments == ["intermediate_result"]:
+            done = sum(t.value is not None for t in owner.trials)
+            return callback(IntermediateResult(best.argument, float(best.value or 0.0), done))
+        return callback(best.argument)
+
+    def bound(trial: Trial) -> bool:
         try:
-            return self.callback is not None and self.callback(owner, trial) is True
+            return call(trial) is True
         except StopIteration:
             return True
+
+    return bound
+
+
+def _arguments(callback: Callable[..., object]) -> list[str]:
+    """Names of the arguments that must be given by position; two where nobody can tell."""
+    try:
+        parameters = inspect.signature(callback).parameters.values()
+    except (TypeError, ValueError):
+        return ["owner", "trial"]
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return ["owner", "trial"]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p.name for p in positional if p.default is p.empty]
+    return needed if len(positional) < 2 or len(needed) == 1 else [p.name for p in positional]

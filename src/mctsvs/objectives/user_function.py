@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from mctsvs.objectives.problem import Family, Problem, Variation
+from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.space import Variable
@@ -107,19 +106,11 @@ def _function(spec: str) -> Callable[[Any], Any]:
     return cast(Callable[[Any], Any], function)
 
 
-def function_problem(name: str, function: PythonFunction, variation: Variation, direction: str | None) -> UserProblem:
-    """The problem of a function; nothing is known of it, so noise is all that can be added."""
-    noise = variation.only_noise(name)
-    return replace(user_problem(name, function, function.file, direction), noise=variation.noise, generator=noise)
+def function_problem(name: str, function: PythonFunction, direction: str | None = None) -> UserProblem:
+    """The problem of a function, of which nothing is known."""
+    return user_problem(name, function, function.file, direction)
 
 
-def function_family(name: str, spec: str) -> Family:
-    """A function that knows its variables, as a family of one problem."""
-    function = find_function(spec)
-
-    def build(match: re.Match[str], variation: Variation) -> Problem:
-        return function_problem(name, function, variation, None)
-
-    about = (inspect.getdoc(_function(spec)) or "a function").partition("\n")[0]
-    pattern = re.compile(re.escape(name), re.IGNORECASE)
-    return Family(name, pattern, name, about, build, dimension=str(len(function.file.variables)))
+def description(spec: str) -> str:
+    """The first line of the function's docstring."""
+    return (inspect.getdoc(_function(spec)) or "a function").partition("\n")[0]

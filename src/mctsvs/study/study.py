@@ -6,23 +6,21 @@ import contextlib
 import enum
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.loop.loop import RunOptions, run
-from mctsvs.loop.stopping import Status, StoppingCriteria, StopReason, counted
+from mctsvs.loop.loop import Workers, run
+from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import tables
-from mctsvs.study.replay import value_of
-from mctsvs.study.session import open_session
-from mctsvs.trial import Recommendation, Trial, TrialDetails, as_value
-from mctsvs.utils.formatting import as_text
-from mctsvs.utils.validation import InputError, StudyError, check_bool, check_count
+from mctsvs.study.open_study import checked_path, open_session
+from mctsvs.trial import Recommendation, Trial, TrialDetails
+from mctsvs.utils.validation import InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ class Study:
         readonly: bool = False,
         **options: Any,
     ) -> None:
-        self.path, self.readonly = _checked_path(path), readonly
+        self.path, self.readonly = checked_path(path), readonly
         method = method if isinstance(method, AsStored) else registry.canonical(method)
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
         given = {name: value for name, value in given.items() if value is not AS_STORED}
@@ -94,7 +92,7 @@ class Study:
             given["constraints"] = constraints
         self._session = open_session(self.path, given, options, readonly=readonly)
         self._stopping = threading.Event()
-        self._stop_reason, self.message = StopReason(Status.DONE, ""), ""  # of the last run of this object
+        self.message = ""  # of the last run of this object
 
     # what is in it
 
@@ -150,8 +148,7 @@ class Study:
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not yet told."""
-        with self._session.mutex:
-            return [t for t in self.trials if t.value is None]
+        return self._session.pending
 
     @property
     def evaluated(self) -> int:
@@ -275,34 +272,7 @@ class Study:
             >>> study.tell(trial, 1.5, constraints={"stress": -0.2})
         """
         details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._session.tell(trial, _value(value), as_text(message), details)
-
-    def _keep(
-        self,
-        trial: Trial | int,
-        value: float | None,
-        message: str = "",
-        *,
-        constraints: Mapping[str, float] | None = None,
-        noise: float | None = None,
-    ) -> None:
-        """Store a value that the method is to be told later, in the order of the trials, with all that is told then."""
-        details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._session.keep(trial, _value(value), as_text(message), details)
-
-    @property
-    def _results(self) -> Mapping[int, tuple[float, str]]:
-        """Number -> value and message of the trials in `_keep`."""
-        return {number: (value_of(event), event.text) for number, event in self._session.contents.results.items()}
-
-    def _strike(self, trial: Trial | int, message: str = "") -> int:
-        """Store that a trial has cost its worker; how many it has cost by now."""
-        return self._session.strike(trial, as_text(message))
-
-    @property
-    def _strikes(self) -> Mapping[int, int]:
-        """Number -> workers that a trial which waits for its value has cost."""
-        return self._session.contents.strikes
+        self._session.record(trial, value, message, details)
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Add points that are to be evaluated before the method's own.
@@ -363,56 +333,73 @@ class Study:
         max_seconds: float | None = None,
         patience: int | None = None,
         max_failures: int = 30,
-        callback: Callable[[Study, Trial], object] | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
         progress: bool | ProgressReporter = False,
     ) -> Trial:
-        """Evaluate f until the study has `budget` evaluations, those of earlier calls included; the best trial.
+        """Evaluate f until the study has `budget` evaluations, those of earlier calls included.
 
-        f gets the point as a vector, or as a dict if the space is one, and returns a value, or a value and a dict of
-        measured constraints, each at most 0 where it holds: `(value, {"stress": 0.3})`. An exception, None, NaN, an
-        infinity, a time-out or the death of its worker makes a failed trial with a message, and the search goes on
-        elsewhere.
+        An exception, None, NaN, an infinity, a time-out or the death of its worker makes a failed trial with a
+        message, and the search goes on elsewhere. Whatever ends the run before its budget, evaluations under way are
+        waited for and none begins; `message` says what it was. Ctrl-C ends it at once: everything told is stored, and
+        the same call goes on.
 
-        executor      any `concurrent.futures.Executor`: threads, processes, Dask, loky, mpi4py, `mctsvs.integrations.clusters`
-        workers       how many evaluations at once; without an executor, processes of this machine are started
-        asynchronous  False: batches of `workers` points, told in their order: the same seed gives the same run.
-                      True: a free worker gets a new point at once; points being evaluated are taken into account.
-        timeout       seconds for an evaluation. Without an executor its process is ended then; with one, its result
-                      is no longer waited for.
-        target        a value at least this good ends the run; where constraints are measured, of a feasible point
-        max_seconds   no evaluation begins later than so many seconds after the call
-        patience      so many evaluations in a row, of this call, that were no better than the best before end the run
-        max_failures  so many failures in a row end the run with an error
-        callback      called as callback(study, trial) after each evaluation; True, or StopIteration, ends the run
-        progress      show how far the run is, as `minimize` does; the standard `logging` is told under "mctsvs" anyway
+        Args:
+            f: The objective. It gets the point as a vector, or as a dict if the space is one, and returns a value, or
+                a value and a dict of measured constraints, each at most 0 where it holds: `(value, {"stress": 0.3})`.
+            budget: Evaluations in all.
+            executor: Any `concurrent.futures.Executor`: threads, processes, Dask, loky, mpi4py,
+                `mctsvs.integrations.clusters.RayExecutor`.
+            workers: Evaluations at once. Without an executor, processes of this machine are started.
+            asynchronous: A free worker gets a new point at once. Without it, points are evaluated in batches of
+                `workers` and told in their order, so that the same seed gives the same run.
+            timeout: Seconds for an evaluation. Without an executor its process is ended then; with one, its result is
+                no longer waited for.
+            target: A value at least this good, of a feasible point, ends the run.
+            max_seconds: No evaluation begins later than so many seconds after the call.
+            patience: So many evaluations of this call in a row that were no better than the best before end the run.
+            max_failures: So many failures in a row end the run with an error.
+            callback: Called as `callback(study, trial)` after each evaluation, or as scipy calls one of a single
+                argument; a list of them is possible. True, or StopIteration, ends the run.
+            progress: Show how far the run is. The standard `logging` is told under "mctsvs" in any case.
 
-        Whatever ends the run before its budget, evaluations under way are waited for and none begins; `message` says
-        what it was. Ctrl-C ends it at once and says how far it came: everything told is stored, the same call goes on.
+        Returns:
+            The best trial.
+
+        Raises:
+            StudyError: Too many evaluations in a row failed, or none succeeded.
+
+        Example:
+            >>> with Study("run.db", [(-5, 10)] * 300) as study:
+            ...     best = study.optimize(f, budget=600, workers=4)
         """
         self._session.check_writable()
-        limits = StoppingCriteria(target, max_seconds, patience, max_failures)
-        if isinstance(progress, ProgressReporter):
-            follower = progress
-        else:
-            view = None
-            if check_bool("progress", progress):
-                from mctsvs.visualization.terminal import choose_view  # rich is loaded where something is shown
+        criteria = StoppingCriteria(target, max_seconds, patience, max_failures)
+        workers_ = Workers(workers, executor, asynchronous, timeout)
+        self._stopping.clear()
+        reason = self._run(f, budget, criteria, workers_, callback=callback, progress=progress)
+        if reason.status is Status.FAILING:
+            last = max((t for t in self.trials if t.failed), key=lambda t: t.times.told or 0.0)
+            raise StudyError(
+                f"{reason.message}, trial {last.number} with: {last.message}. "
+                f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
+            )
+        if reason.status is Status.EXHAUSTED:
+            warnings.warn(f"{reason.message}; the run ends", RuntimeWarning, stacklevel=2)
+        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
+        if not self.evaluated:
+            raise StudyError(f"nothing was evaluated: {reason.message}")
+        if not self.has_best:
+            raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
+        return self.best
 
-                view = choose_view()
-            follower = ProgressReporter(view)
-        options = RunOptions(budget, executor, workers, asynchronous, timeout, limits, callback, follower)
+    def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
+        """The loop, which leaves the study as it can be opened again."""
         try:
-            self._stop_reason = run(self, f, options)
+            return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
             self._session.save_if_possible()
-        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), self._stop_reason.message)))
-        if not self.evaluated:
-            raise StudyError(f"nothing was evaluated: {self._stop_reason.message}")
-        if not self.has_best:
-            raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
-        return self.best
 
     def stop(self) -> None:
         """End the run that is going on, from any thread or from the callback; evaluations under way are waited for."""
@@ -502,15 +489,3 @@ class Study:
         from mctsvs.visualization.report.card import card
 
         return card(self, f"Study {self.path.name}, {self.method}")
-
-
-def _value(value: float | None) -> float:
-    return as_value(value) + 0.0  # 0.0 for -0.0, as SQLite keeps it
-
-
-def _checked_path(path: Any) -> Path:
-    if path == ":memory:":
-        raise InputError("a study is a file, not ':memory:': give a name such as 'run.db', or use mctsvs.Optimizer")
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"a study's file cannot be {short(path)}: give its name first, such as Study('run.db', space)")
-    return Path(path)

@@ -186,7 +186,17 @@ def test_no_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", "bbob-largescale_f1_20", "--methods", "random,auto", "--seeds", "1-2", "--budget", "30"]
+    words = [
+        "bench",
+        "compare",
+        "bbob-largescale_f1_20",
+        "--methods",
+        "random,auto",
+        "--seeds",
+        "1-2",
+        "--budget",
+        "30",
+    ]
     assert main([*words, "-o", str(tmp_path), "--workers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "bbob-largescale_f1_20" in printed

@@ -194,7 +194,7 @@ def test_the_command_lists_every_data_set(
     toy: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = toy("chosen")
-    assert main(["data", "--data", str(folder.parent)]) == 0
+    assert main(["bench", "data", "--data", str(folder.parent)]) == 0
     printed = capsys.readouterr().out
     assert f"ok        {folder / TOY}, SHA-256 {data.DATASETS['toy'].files[TOY][:12]}" in printed  # type: ignore[index]
     assert "missing   nasbench201.npz" in printed
@@ -204,7 +204,7 @@ def test_the_command_lists_every_data_set(
         assert known.licence in printed
         assert known.source in printed
     (folder / TOY).write_bytes(b"")
-    assert main(["data", "--data", str(folder.parent)]) == 0
+    assert main(["bench", "data", "--data", str(folder.parent)]) == 0
     assert f"damaged   {folder / TOY}" in capsys.readouterr().out
 
 
@@ -223,7 +223,7 @@ def test_run_names_what_is_missing_and_what_is_damaged(
     original = need("nasbench201") / "nasbench201.npz"
     monkeypatch.delenv(data.ENVIRONMENT, raising=False)
     (tmp_path / "nasbench201").mkdir()
-    arguments = ["run", "NASBench201", "--budget", "5", "--data", str(tmp_path)]
+    arguments = ["bench", "run", "NASBench201", "--budget", "5", "--data", str(tmp_path)]
     content = bytearray(original.read_bytes())
     content[100_000] ^= 1
     for write, words in ((False, "is not in"), (True, "is damaged")):

@@ -275,7 +275,7 @@ def test_the_documentation_names_every_problem() -> None:
 
 
 def test_the_list_fits_a_hundred_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["problems"]) == 0
+    assert main(["bench", "problems"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["name", "example", "D", "kind", "noise", "optimum", "extra", "data"]
     assert max(map(len, lines)) <= 100

@@ -21,11 +21,12 @@ t counts the iterations after the initial design of twelve points, which is the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from mctsvs.bench.problems import Problem
-from mctsvs.bench.record import Progress, RunRecord, RunSettings, follow
+from mctsvs.bench.record import Point, Progress, RunRecord, RunSettings, follow
 from mctsvs.gp.acquisition import AcquisitionFunction, beta_schedule, upper_confidence_bound
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.optimize_acqf import maximise, quasi_random
@@ -114,18 +115,13 @@ class Bound:
 
 
 @dataclass(eq=False)
-class Point:
-    """A point to evaluate, as `mctsvs.bench.record.follow` knows trials."""
+class BoundPoint(Point):
+    """A point of GP-UCB."""
 
-    number: int
-    z: Array = field(repr=False)  # in the unit cube
-    x: Array = field(repr=False)
-    variables: Indices = field(repr=False)  # moved in its iteration
-    credited: Indices = field(repr=False)  # what the selector is told that its value came of
-    iteration: int = 0  # 0: the initial design
+    z: Array = field(kw_only=True, repr=False)  # in the unit cube
+    credited: Indices = field(kw_only=True, repr=False)  # what the selector is told that its value came of
     beta: float = 0.0
     sd: float = 0.0  # of the model, at the point
-    value: float | None = None
 
 
 class ConfidenceBoundSearch:
@@ -146,12 +142,12 @@ class ConfidenceBoundSearch:
     def sign(self) -> float:
         return 1.0 if self.problem.direction == "maximize" else -1.0
 
-    def ask(self) -> list[Point]:
+    def ask(self) -> list[BoundPoint]:
         """The next point of the design, then the one that maximises mean + sqrt(beta_t) sd on M_t."""
         number = len(self.history)
         if number < len(self.design):
             z, credited = self.design[number]
-            return [Point(number, z, self._decoded(z), self.everything, credited)]
+            return [BoundPoint(number, self._decoded(z), self.everything, z=z, credited=credited)]
         M = self.selector.next(self.history, self.everything, self.rng)
         theta = np.append(np.full(len(M), np.log(LENGTHSCALE * np.sqrt(len(M)))), [0.0, np.log(NOISE)])
         posterior = Posterior.of(Joint("se"), theta, self.history.X[:, M], self.history.y)
@@ -161,14 +157,15 @@ class ConfidenceBoundSearch:
         _, sd = posterior.predict(z_M[None])
         (z,) = self.fill(1, self.history, self.everything, self.rng)
         z[M] = z_M
-        return [Point(number, z, self._decoded(z), M, M, iteration=self.bound.t + 1, beta=beta, sd=float(sd[0]))]
+        more: dict[str, Any] = {"iteration": self.bound.t + 1, "beta": beta, "sd": float(sd[0])}
+        return [BoundPoint(number, self._decoded(z), M, z=z, credited=M, **more)]
 
     def _decoded(self, z: Array) -> Array:
         low, high = self.problem.bounds.T
         x: Array = low + (high - low) * z
         return x
 
-    def tell(self, point: Point, value: float | None) -> None:
+    def tell(self, point: BoundPoint, value: float | None) -> None:
         assert value is not None  # a function whose optimum is known has a value everywhere
         point.value = value
         scaled = self.sign * (value - self.centre) / self.bound.spread
@@ -197,5 +194,4 @@ def run(problem: Problem, setting: RunSettings, progress: Progress | None = None
     selector = selectors.make(SELECTORS[setting.method], problem.dimension, **options)
     search = ConfidenceBoundSearch(problem, selector, setting.seed)
     record = RunRecord(replace(setting, options=chosen), extra=search.series)
-    follow(problem, search, record, progress)
-    return record.whole()
+    return follow(problem, search, record, progress)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +54,34 @@ def _outside(name: str, spec: str) -> Family:
     """Somebody else's family, or the family of one problem that a function makes."""
     family = plugins.load(spec, "problem")
     if not isinstance(family, Family):
-        from mctsvs.objectives.user_function import function_family
-
-        family = function_family(name, spec)
+        family = _function_family(name, spec)
     if any(other.pattern.fullmatch(family.example) for other in FAMILIES):
         raise InputError(f"{family.example!r} is the name of a built-in problem")
     return family
 
 
 PACKAGES = plugins.Group("mctsvs.problems", "problem", _outside)
+
+
+def _function_family(name: str, spec: str) -> Family:
+    """A function that knows its variables, as a family of one problem."""
+    from mctsvs.objectives.user_function import description, find_function
+
+    function = find_function(spec)
+
+    def build(match: re.Match[str], variation: Variation) -> Problem:
+        return _own(name, function, variation)
+
+    pattern = re.compile(re.escape(name), re.IGNORECASE)
+    return Family(name, pattern, name, description(spec), build, dimension=str(len(function.file.variables)))
+
+
+def _own(name: str, function: Any, variation: Variation, direction: str | None = None) -> Problem:
+    """A function of the user's; nothing is known of it, so noise is all that can be added."""
+    from mctsvs.objectives.user_function import function_problem
+
+    noise = variation.only_noise(name)
+    return replace(function_problem(name, function, direction), noise=variation.noise, generator=noise)
 
 
 def resolve(text: str, *, space: str | Path | None = None, direction: str | None = None, **variation: Any) -> Problem:
@@ -71,10 +91,10 @@ def resolve(text: str, *, space: str | Path | None = None, direction: str | None
     """
     if plugins.is_spec(text):
         from mctsvs.objectives.space_file import read_space
-        from mctsvs.objectives.user_function import find_function, function_problem
+        from mctsvs.objectives.user_function import find_function
 
         found = find_function(text, None if space is None else read_space(Path(space)))
-        return function_problem(text, found, Variation(**variation), direction)
+        return _own(text, found, Variation(**variation), direction)
     for option, value in (("space", space), ("direction", direction)):
         if value is not None:
             raise InputError(f"{option} does not go with the problem {text!r}: it is for an objective of your own")

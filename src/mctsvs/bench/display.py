@@ -1,4 +1,4 @@
-"""How far a run or a grid of runs has come: a live display on a terminal, lines elsewhere."""
+"""How far a grid of runs has come: a live display on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from rich.text import Text
 
 from mctsvs.bench.grid import Listener, Progress
 from mctsvs.bench.run_store import Job
-from mctsvs.utils.formatting import printable
-from mctsvs.visualization.progress import ProgressReporter, clock
-from mctsvs.visualization.terminal import choose_view
+from mctsvs.visualization.progress import clock
 
 SHOWN = 12  # problems with their best value
-
-
-def follower(label: str, *, quiet: bool = False) -> ProgressReporter:
-    """Of one run: a display on a terminal, lines elsewhere."""
-    return ProgressReporter(None if quiet else choose_view(keep=False, lines=True), printable(label))
 
 
 @contextmanager
