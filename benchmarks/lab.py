@@ -86,7 +86,7 @@ def speed_up(options: argparse.Namespace) -> bool:
         with tempfile.TemporaryDirectory() as place:
             jobs = grid.jobs(["Hartmann6_60"], cases, seeds, options.budget)
             started = time.perf_counter()
-            progress = grid.work(jobs, RunStore(Path(place)), workers)
+            progress = grid.run_jobs(jobs, RunStore(Path(place)), workers)
             spent.append(time.perf_counter() - started)
             busy = sum(map(sum, progress.spent.values())) / (workers * spent[-1])
             print(f"{progress.done} runs on {workers} of the workers: {spent[-1]:.1f} s, {busy:.3f} of it inside runs")

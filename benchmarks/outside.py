@@ -66,8 +66,8 @@ def botorch(problem: problems.Problem, seed: int) -> Search:
 
     torch.manual_seed(seed)
     opt = make_optimizer(problem, "bo-dsp", seed=seed)
-    assert isinstance(opt._engine, SubspaceEngine)
-    opt._engine.solver = BotorchSolver(Options())
+    assert isinstance(opt._core.engine, SubspaceEngine)
+    opt._core.engine.solver = BotorchSolver(Options())
     return opt
 
 

@@ -248,7 +248,7 @@ def run_suite(arguments: argparse.Namespace) -> None:
         Job(coco.name_of(suite, f, D, i), ConfiguredMethod(method), i, arguments.budget)
         for D, f, i, method in itertools.product(arguments.dimensions, arguments.functions, arguments.instances, names)
     ]
-    with store.claimed():
+    with store.locked():
         finish(wanted, store, arguments.workers)
     stored = rows.finished(store.folder, range(1, arguments.budget + 1), recommended=coco.SUITES[suite].noisy)
     found = contests((run for run in stored if belongs(run.problem, arguments)), names)
@@ -288,7 +288,7 @@ def run_problems(arguments: argparse.Namespace) -> None:
         for method in arguments.methods
     ]
     store = RunStore(arguments.results, print)
-    with store.claimed():
+    with store.locked():
         finish(wanted, store, arguments.workers)
     stored, chosen = (rows.finished(store.folder, POINTS, recommended=late) for late in (False, True))
     stored.sort(key=lambda run: (rows.natural(run.problem), run.method, run.budget))

@@ -52,7 +52,7 @@ def found(seeds: int, method: str) -> None:
             assert problem.active is not None
             opt = make_optimizer(problem, method, seed=seed + 1000, budget=300)
             spend(problem, opt, 300)
-            important = opt._engine.importance() > 0.5
+            important = opt._core.engine.importance() > 0.5
             right = int(important[problem.active].sum())
             counts.append((right, int(important.sum()) - right))
         right_, wrong = np.mean(counts, axis=0)
@@ -68,7 +68,7 @@ def ranks(seeds: int, method: str) -> None:
             assert problem.active is not None
             opt = make_optimizer(problem, "mcts-vs-bo", seed=seed + 1)
             spend(problem, opt, budget)
-            engine = opt._engine
+            engine = opt._core.engine
             assert isinstance(engine, SubspaceEngine)
             assert isinstance(engine.selector, MCTS)
             by_model = ranked(engine.importance(), problem.active)

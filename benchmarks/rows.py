@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mctsvs.bench import results_csv
+from mctsvs.bench import results
 from mctsvs.bench.problems import coco
 from mctsvs.bench.run_store import RunStore, StoredRun
 from mctsvs.utils.validation import Array, InputError
@@ -78,11 +78,11 @@ def write(runs: Sequence[Run], path: Path) -> None:
     points, constrained = points_of(runs), any(run.feasible != 1.0 for run in runs)
     table: list[list[object]] = [[*COLUMNS, *[FEASIBLE] * constrained, *points]]
     for run in runs:
-        first = [results_csv.short(run.feasible)] * constrained
-        values = [results_csv.short(run.at.get(n, np.nan)) for n in points]
+        first = [results.short(run.feasible)] * constrained
+        values = [results.short(run.at.get(n, np.nan)) for n in points]
         table.append([run.problem, run.method, run.seed, run.budget, f"{run.ms:.5g}", *first, *values])
     path.parent.mkdir(parents=True, exist_ok=True)
-    results_csv.write(path, table)
+    results.write(path, table)
 
 
 def read(path: Path) -> list[Run]:

@@ -309,7 +309,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
     """Markdown: both limits beside the authors' runs and the library's, and their difference by seed."""
     from mctsvs.bench import stats
     from mctsvs.bench.comparison import markdown_table
-    from mctsvs.bench.results_csv import OURS, THEIRS, Numbers
+    from mctsvs.bench.results import OURS, THEIRS, Numbers
 
     known, paper = (Numbers.read(RESULTS / f"significance{ending}.csv") for ending in ("", "-paper"))
     parts = []

@@ -41,7 +41,7 @@ def regret(arguments: argparse.Namespace) -> None:
     wanted = [
         Job(arguments.problem, ConfiguredMethod(n), s, arguments.budget) for s in range(arguments.seeds) for n in names
     ]
-    with store.claimed():
+    with store.locked():
         peers.finish(wanted, store, arguments.workers)
     stored = [run for run in rows.finished(arguments.results, POINTS) if run.problem == arguments.problem]
     print(tables.regret([run for run in stored if run.method in names and run.budget == arguments.budget]))

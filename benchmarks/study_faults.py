@@ -175,7 +175,7 @@ def _make_hostile(path: Path, meta: dict[str, Any], events: list[journal.Event],
             "value": float(rng.choice([1e300, np.inf, -1.0])),
             "text": "\x1b]0;owned\x07\n" * 3,
             "variables": b"i" + struct.pack("<i", int(rng.choice([-1, 3, 10**6]))),
-            "ticket": int(rng.choice([-5, 0, 10**9])),
+            "proposal_id": int(rng.choice([-5, 0, 10**9])),
         }
         field = list(odd)[int(rng.integers(len(odd)))]
         changed[at] = changed[at]._replace(**{field: odd[field]})

@@ -39,7 +39,7 @@ from mctsvs.bench import comparison, suites
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.problems import coco
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.run_store import Runs
 from mctsvs.bench.stats import Summary, summary
 from rows import Run, by_dimension, by_method, parts_of, points_of
 

@@ -56,7 +56,7 @@ def test_options(method: str, options: dict[str, Any], check: Any) -> None:
 
 
 def test_the_suite_notices_an_engine_that_guesses_by_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nearest(engine: REMBO, x: Array, ticket: int) -> Array:
+    def nearest(engine: REMBO, x: Array, proposal_id: int) -> Array:
         """Takes the nearest proposal for the one that was evaluated."""
         if not engine.sent:
             return engine.down(x)

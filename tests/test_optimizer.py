@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,6 +67,14 @@ def test_callback_and_failures() -> None:
         (lambda: Optimizer([(0, 1)]).ask(1.5), "1.5"),  # type: ignore[arg-type]
         (lambda: Optimizer([(0, 1)]).tell(3, 1.0), "trial 3 was never asked for"),
         (lambda: Optimizer([(0, 1)]).tell("x", 1.0), "'x'"),  # type: ignore[arg-type]
+        (lambda: Optimizer([(0, 1)]).tell(np.zeros(300), 1.0), "add() takes any point with its value"),  # type: ignore[arg-type]
+        (lambda: Optimizer(), "there is no space: give the variables"),
+        (lambda: Optimizer([(0, 1)], bounds=[(0, 1)]), "give either space or bounds"),
+        (lambda: Optimizer([(0, 1)], bugdet=5), "no option 'bugdet': did you mean 'budget'?"),
+        (lambda: Optimizer([(0, 1)], args=5), "method 'auto' has no option 'args': docs/methods.md lists the options"),
+        (lambda: Optimizer([(0, 1)], epoch=True), "method 'auto' has no option 'epoch': docs/methods.md lists"),
+        (lambda: Optimizer([(0, 1)], method="bo", kernl="se"), "did you mean 'kernel'?"),
+        (lambda: Optimizer([(0, 1)], budget=20.5), "budget=20.5"),  # type: ignore[arg-type]
         (lambda: Optimizer([(0, 1)]).best, "no best trial yet"),
         (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=0), "budget=0"),
         (lambda: mctsvs.minimize(lambda x: 0.0, [(0, 1)], budget=2.5), "budget=2.5"),  # type: ignore[arg-type]
@@ -120,6 +131,83 @@ def test_seed_none_draws_one_that_repeats_the_run() -> None:
     opt = Optimizer([(0, 1)] * 3, seed=None)
     again = Optimizer([(0, 1)] * 3, seed=opt.seed)
     assert np.array_equal(opt.ask()[0].x, again.ask()[0].x)
+
+
+def test_numbers_of_numpy_and_whole_floats_are_counts() -> None:
+    opt = Optimizer([(0, 1)] * 3, seed=np.int64(7), budget=2e1, method="bo", initial_points=4.0)  # type: ignore[arg-type]
+    assert (opt.seed, opt.budget) == (7, 20)
+    assert type(opt.seed) is type(opt.budget) is int
+    assert np.array_equal(opt.ask()[0].x, Optimizer([(0, 1)] * 3, seed=7, method="bo", initial_points=4).ask()[0].x)
+
+
+def test_bounds_is_another_word_for_space() -> None:
+    assert np.array_equal(Optimizer(bounds=[(2, 3)] * 4).ask()[0].x, Optimizer([(2, 3)] * 4).ask()[0].x)
+
+
+def test_a_trial_is_its_number_its_point_and_its_value() -> None:
+    opt = Optimizer({"rate": Float(1e-4, 1.0, log=True), "kind": Categorical(("a", "b")), "n": Integer(1, 3)})
+    (trial,) = opt.ask()
+    kind = trial.params["kind"]
+    assert repr(trial) == f"Trial(0, rate=0.01, kind={kind!r}, n=2, not told yet)"
+    opt.tell(trial, 2.5)
+    assert repr(trial).endswith(", n=2, value 2.5)")
+    many = Optimizer([(0, 1)] * 300)
+    many.tell(many.ask()[0], None)
+    assert repr(many.trials[0]) == "Trial(0, x0=0.5, x1=0.5, x2=0.5, x3=0.5, x4=0.5, x5=0.5, ..., failed)"
+
+
+def test_points_waiting_to_be_asked_for_can_be_seen() -> None:
+    opt = Optimizer([(0, 2)] * 2)
+    opt.enqueue([[0.5, 1.0], [1.5, 0.5]])
+    opt.ask()
+    assert np.array(opt.enqueued).tolist() == [[1.5, 0.5]]
+
+
+def allowed(x: Any) -> bool:
+    return bool(x[0] <= 0.8)
+
+
+def smooth(x: Any) -> float:
+    return float(((x - 0.3) ** 2).sum())
+
+
+COPIES = [lambda opt: pickle.loads(pickle.dumps(opt)), copy.deepcopy, copy.copy]
+
+
+@pytest.mark.parametrize("again", COPIES, ids=["pickle", "deepcopy", "copy"])
+@pytest.mark.parametrize("method", ["auto", "mcts-vs-bo", "turbo", "cma-es"])
+def test_a_copy_goes_on_bit_for_bit(method: str, again: Callable[[Optimizer], Optimizer]) -> None:
+    if missing(METHODS[method]) and "CI" not in os.environ:
+        pytest.skip("not installed")
+    constraints = [allowed, "x1 + x2 <= 1.8"]
+    opt = Optimizer([(0, 1)] * 6, method=method, seed=3, budget=60, noise=0.0, constraints=constraints)
+    for _ in range(10):
+        for trial in opt.ask(2):
+            trial.attrs["note"] = trial.number
+            opt.tell(trial, smooth(trial.x), constraints={"c": -float(trial.x[3])} if trial.number > 7 else None)
+    (waiting,) = opt.ask()
+    opt.enqueue([np.full(6, 0.25)])
+    other = again(opt)
+    assert other.pending[0] is not opt.pending[0]
+    assert other.budget == 60
+    assert repr(other.trials) == repr(opt.trials)
+    for one, two in zip(opt.trials, other.trials, strict=True):
+        assert (one.purpose, one.attrs, vars(one.times)) == (two.purpose, two.attrs, vars(two.times))
+    opt.tell(waiting, 1.0)
+    other.tell(waiting, 1.0)  # a trial of the one it was copied from
+    for _ in range(12):
+        (one,), (two,) = opt.ask(), other.ask()
+        assert np.array_equal(one.unit, two.unit)
+        opt.tell(one, smooth(one.x))
+        other.tell(two, smooth(two.x))
+    assert len(other.trials) == len(opt.trials) == 33
+
+
+def test_a_constraint_that_cannot_be_pickled_can_be_copied() -> None:
+    opt = Optimizer([(0, 1)] * 3, constraints=lambda x: bool(x[0] <= 0.8))
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(opt)
+    assert np.array_equal(copy.deepcopy(opt).ask()[0].x, opt.ask()[0].x)
 
 
 def test_state_of_another_format_is_refused() -> None:

@@ -174,7 +174,9 @@ def test_a_study_that_fails_again_and_again_gives_what_there_is(tmp_path: Path) 
 def test_a_type_checker_refuses_a_misspelt_argument(tmp_path: Path) -> None:
     api = pytest.importorskip("mypy.api")
     file = tmp_path / "slip.py"
-    file.write_text("import mctsvs\nmctsvs.minimize(len, [(0, 1)], budget=3)\nmctsvs.minimize(len, [(0, 1)], bugdet=10)\n")
+    file.write_text(
+        "import mctsvs\nmctsvs.minimize(len, [(0, 1)], budget=3)\nmctsvs.minimize(len, [(0, 1)], bugdet=10)\n"
+    )
     said, _, status = api.run(["--no-incremental", "--follow-imports=silent", str(file)])
     assert status == 1
     assert 'slip.py:3: error: Argument "bugdet"' in said

@@ -60,7 +60,9 @@ def __getattr__(name: str) -> Any:
             value = getattr(import_module(home), name)
             globals()[name] = value
             return value
-    raise AttributeError(f"module 'mctsvs' has no attribute {name!r}")
+    meant = {"Real": "Float", "Double": "Float", "Int": "Integer", "Bool": "Boolean", "Choice": "Categorical"}.get(name)
+    hint = f", use {meant}" if meant else ""
+    raise AttributeError(f"module 'mctsvs' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

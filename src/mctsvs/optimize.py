@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
+from mctsvs.ask_tell import encode
 from mctsvs.loop.loop import InMemory, Workers, run
 from mctsvs.loop.stopping import (
     INTERRUPTED,
@@ -27,9 +28,10 @@ from mctsvs.loop.stopping import (
 )
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.trial import Recommendation, Trial
-from mctsvs.utils.validation import EvaluationFailed, InputError, check_count, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
     import pandas
@@ -193,7 +195,7 @@ def _optimise(
         from mctsvs.study import Study  # SQLite, which only a run that is kept needs
 
         with Study(study, space, **problem) as kept:
-            if not kept.trials and not kept.optimizer.queue:
+            if not kept.trials and not kept.optimizer.enqueued:
                 enqueue_x0(kept, x0)
             return _run_study(kept, f, budget, criteria, Workers(**crew), callback=callback, progress=progress)
     workers = Workers(**crew)
@@ -202,15 +204,6 @@ def _optimise(
     opt = Optimizer(space, budget=budget, **problem)
     enqueue_x0(opt, x0)
     return _run(opt, f, budget, criteria, workers, callback=callback, progress=progress)
-
-
-def one_space(space: Any, bounds: Any) -> Any:
-    """The variables, which are given as `space` or as `bounds`."""
-    if bounds is None and space is None:
-        raise InputError("there is no space: give the variables second, such as [(0, 1)] * 50")
-    if bounds is not None and space is not None:
-        raise InputError("give either space or bounds, which are the same; a first point is x0=")
-    return space if bounds is None else bounds
 
 
 CRITERIA = ("target", "max_seconds", "patience", "max_failures")
@@ -241,13 +234,14 @@ HINTS = {  # what other libraries call it
 
 def check_keywords(unknown: Mapping[str, Any], method: str, names: Sequence[str]) -> Mapping[str, Any]:
     """Keywords that are options of the method; others are refused with the name that was probably meant."""
-    own = registry.options_of(registry.find(method))
+    found = registry.find(method)
+    own = registry.options_of(found)
     for name in unknown:
         if name in own:
             continue
         if name in HINTS:
             raise InputError(f"there is no argument {name!r} here: {HINTS[name]}")
-        meant = difflib.get_close_matches(name, [*names, *own], n=1, cutoff=0.75)
+        meant = difflib.get_close_matches(name, [*names, *registry.advertised(found)], n=1, cutoff=0.75)
         hint = f"did you mean {meant[0]}=?" if meant else f"and method {method!r} has no option of that name"
         raise InputError(f"there is no argument {name!r} here: {hint}")
     return unknown
@@ -272,7 +266,7 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
     if points is not None:
         for row, point in enumerate(points, 1):
             with _in_row(row, source):
-                opt.unit_of(point)
+                encode(opt.region, point)
         owner.enqueue(points)
     elif isinstance(owner, Optimizer):
         known = rows(source, opt.space, opt.direction)
@@ -280,7 +274,7 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
             with _in_row(row, source):
                 opt.region.check(unit)
         for unit, value, message, details in known:
-            opt.insert(unit, value, message, details)
+            opt._core.insert(unit, value, message, details)
     else:
         owner.import_points(source)
 
@@ -418,7 +412,7 @@ class Result:
         return f"Result({found}{more}: {self.message})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Result, {self.about.get('method', '')}".rstrip(", "))
 

@@ -4,7 +4,11 @@
 >>> check_method("mcts-vs-bo")
 
 A method of your own passes them before it is worth a benchmark. Each check is short enough to be read as the
-definition of its property; `CHECKS` lists them.
+definition of its property; `CHECKS` lists them. All take the same arguments:
+
+    method   a name that `mctsvs methods` lists, or "file.py:Class"
+    options  of the method
+    budget   evaluations a run, at least 16
 """
 
 from __future__ import annotations
@@ -14,11 +18,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from mctsvs.methods.history import ELSEWHERE
+from mctsvs.methods.base import Engine
+from mctsvs.methods.history import EXTERNAL
 from mctsvs.optimize import minimize
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Categorical, Float, Integer
@@ -27,6 +32,7 @@ from mctsvs.utils.validation import Array, InputError
 
 Options = Mapping[str, Any]
 Objective = Callable[[Array], float | None]
+Kind = TypeVar("Kind", bound=Engine)
 
 BUDGET = 40
 BOX: list[tuple[float, float]] = [(-3.0, 5.0)] * 12
@@ -40,19 +46,68 @@ MIXED: dict[str, Any] = {
 
 
 def objective(x: Array) -> float:
-    """A smooth function of two of the variables, on a grid of binary fractions."""
+    """Evaluate a smooth function of two of the variables, whose values are binary fractions.
+
+    Args:
+        x: (12,) a point of `BOX`.
+
+    Returns:
+        The value.
+    """
     value = (x[1] - 1.0) ** 2 + 2.0 * np.sin(x[3]) + 0.5 * x[1] * x[3]
     return float(np.round(value * 2.0**20) / 2.0**20)
 
 
 def mixed_objective(params: Mapping[str, Any]) -> float:
-    """Depends on every kind of variable."""
+    """Evaluate a function that depends on every kind of variable.
+
+    Args:
+        params: A point of `MIXED`.
+
+    Returns:
+        The value.
+    """
     bonus = {"relu": 0.0, "tanh": 1.0, "gelu": 0.4}[params["kind"]]
     return float((np.log10(params["rate"]) + 2.0) ** 2 + abs(params["layers"] - 4) + bonus + params["width"] / 512)
 
 
+@overload
+def engine_of(opt: Optimizer) -> Engine: ...
+
+
+@overload
+def engine_of(opt: Optimizer, kind: type[Kind]) -> Kind: ...
+
+
+def engine_of(opt: Optimizer, kind: type[Engine] = Engine) -> Engine:
+    """Look at the method behind an optimizer, in a test of its parts.
+
+    Args:
+        opt: The optimizer; whoever changes its engine may break it.
+        kind: The class that the engine is expected to be of.
+
+    Returns:
+        The engine itself, no copy.
+
+    Example:
+        >>> engine_of(Optimizer([(0, 1)] * 300), Auto).evidence.found
+    """
+    engine = opt._core.engine
+    assert isinstance(engine, kind), f"the engine is a {type(engine).__name__}"
+    return engine
+
+
 def drive(opt: Optimizer, f: Objective, budget: int) -> Array:
-    """(budget, V) points, asked for and told one at a time."""
+    """Ask for points and tell their values, one at a time.
+
+    Args:
+        opt: The optimizer, which goes on from where it is.
+        f: The objective; None says that the evaluation failed.
+        budget: Number of evaluations.
+
+    Returns:
+        (budget, V) the points.
+    """
     points = []
     for _ in range(budget):
         (trial,) = opt.ask()
@@ -62,7 +117,16 @@ def drive(opt: Optimizer, f: Objective, budget: int) -> Array:
 
 
 def fingerprint(method: str, options: Options, budget: int = BUDGET) -> str:
-    """A digest of the points a method asks for, the same in any process."""
+    """Digest the points a method asks for.
+
+    Args:
+        method: As in all checks.
+        options: As in all checks.
+        budget: As in all checks.
+
+    Returns:
+        A hexadecimal number, the same in any process.
+    """
     points = drive(Optimizer(BOX, method=method, seed=11, **options), objective, budget)
     return hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()
 
@@ -98,7 +162,17 @@ def check_restore_continues(method: str, options: Options, budget: int = BUDGET)
 
 
 def in_any_order(method: str, options: Options, budget: int, *, restored: bool) -> Array:
-    """Points asked for three at a time and told in no order, one always late; restored after every tell, or not."""
+    """Ask for three points at a time and tell them in no order, one always late.
+
+    Args:
+        method: As in all checks.
+        options: As in all checks.
+        budget: As in all checks.
+        restored: Whether the optimizer is saved and restored after every tell.
+
+    Returns:
+        (n, V) the points.
+    """
     opt = Optimizer(BOX, method=method, seed=5, **options)
     while len(opt.trials) < budget:
         opt.ask(3)
@@ -111,7 +185,17 @@ def in_any_order(method: str, options: Options, budget: int, *, restored: bool) 
 
 
 def through_plain_data(state: Any) -> Any:
-    """A deep copy through numbers, strings, lists, dicts and arrays; anything else is refused."""
+    """Copy a state through numbers, strings, lists, dicts and arrays.
+
+    Args:
+        state: From `Optimizer.state`, or a part of it.
+
+    Returns:
+        A deep copy.
+
+    Raises:
+        AssertionError: There is anything else in it.
+    """
     if isinstance(state, dict):
         assert all(isinstance(key, str) for key in state), f"keys must be strings: {list(state)}"
         return {key: through_plain_data(value) for key, value in state.items()}
@@ -222,7 +306,7 @@ def check_budget_is_exact(method: str, options: Options, budget: int = BUDGET) -
 
 
 def check_values_find_their_proposals(method: str, options: Options, budget: int = BUDGET) -> None:
-    """8. A proposal's ticket comes back with its value: a point from elsewhere never takes its place, however near."""
+    """8. A proposal's number comes back with its value: a point from elsewhere never takes its place, however near."""
     courses = []
     for first in (True, False):
         opt = Optimizer(BOX, method=method, seed=6, **options)
@@ -235,7 +319,9 @@ def check_values_find_their_proposals(method: str, options: Options, budget: int
                 if twin and not first:
                     opt.add(trial.x, None)
         own = [trial for trial in opt.trials if trial.source == "proposed"]
-        assert len({trial.ticket for trial in own} - {ELSEWHERE}) == len(own), "a ticket is missing, or given twice"
+        assert len({trial.proposal_id for trial in own} - {EXTERNAL}) == len(own), (
+            "a proposal_id is missing, or given twice"
+        )
         courses.append(np.array([trial.x for trial in own]))
     assert np.array_equal(courses[0], courses[1]), "a point from elsewhere was taken for the method's own"
 
@@ -292,6 +378,18 @@ CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
 
 
 def check_method(method: str, *, budget: int = BUDGET, **options: Any) -> None:
-    """Run all checks on the method of that name with these options; `budget` evaluations a run, at least 16."""
+    """Run all checks on a method.
+
+    Args:
+        method: A name that `mctsvs methods` lists, or "file.py:Class".
+        budget: Evaluations a run, at least 16.
+        **options: Of the method.
+
+    Raises:
+        AssertionError: It lacks a property; the message says which.
+
+    Example:
+        >>> check_method("evolution.py:OnePlusOne", d=3)
+    """
     for check in CHECKS:
         check(method, options, budget)

@@ -1,67 +1,20 @@
-"""Which points of a space without any other are evaluated again, where values are noisy.
-
-Those evaluated least often come first, so that all are about equally often; of these, feasible ones, then those of the
-better mean. A point that has only ever failed is left alone.
-
-Trials: points to evaluate or evaluated, and the list of them with what waits and what is best.
-"""
+"""Trials: points to evaluate or evaluated, with all that is told of them, and the checks of what a user tells."""
 
 from __future__ import annotations
 
 import json
 import math
-import numbers
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mctsvs.methods.constraint_ranking import ConstraintRanking, feasible
-from mctsvs.methods.history import ELSEWHERE
+from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
-from mctsvs.utils.validation import LARGEST, Array, Indices, InputError
+from mctsvs.utils.validation import Array, Indices, InputError
 
-
-@dataclass
-class PointStats:
-    """What is known of one point."""
-
-    unit: Array
-    asked: int = 0
-    failed: bool = False  # every time so far
-    feasible: bool = False  # at least once
-    values: int = 0
-    total: float = 0.0  # of the values as something to be maximised
-
-    def take(self, trial: Trial, score: float) -> None:
-        self.asked += 1
-        self.failed = trial.failed and (self.failed or self.asked == 1)
-        if not math.isnan(score):
-            self.feasible |= trial.feasible
-            self.values, self.total = self.values + 1, self.total + score
-
-    @property
-    def order(self) -> tuple[int, bool, float]:
-        """Smaller is earlier."""
-        return self.asked, not self.feasible, -self.total / self.values if self.values else math.inf
-
-
-def choose_replicates(
-    trials: Iterable[Trial], n: int, *, key: Callable[[Array], int], score: Callable[[Trial], float]
-) -> list[Array]:
-    """The n points to evaluate next, of the unit cube; none where all have failed."""
-    places: dict[int, PointStats] = {}
-    for trial in trials:
-        place = places.setdefault(key(trial.unit), PointStats(trial.unit))
-        place.take(trial, math.nan if trial.value is None else score(trial))
-    worthwhile = [place for place in places.values() if not place.failed]
-    chosen = []
-    for _ in range(n if worthwhile else 0):
-        place = min(worthwhile, key=lambda place: place.order)  # the earliest of equal ones
-        place.asked += 1
-        chosen.append(place.unit.copy())
-    return chosen
+SHOWN = 6  # variables in the text of a trial
 
 
 @dataclass(frozen=True)
@@ -138,46 +91,60 @@ class TrialTimes:
 
 @dataclass(eq=False)
 class Trial:
-    """A point to evaluate, or evaluated.
+    """A point to evaluate, or evaluated; made by `Optimizer.ask` and `Optimizer.add`.
 
-    number      0, 1, 2, ... in the order they were asked for
-    x           the point as a vector, one entry per variable (a category as its index)
-    params      the same as a dict: name -> float, int or category, of the variables that exist there
-    variables   positions of the variables the method moved to make this point
-    value       None until told; NaN if the evaluation failed, or measured constraints alone
-    iteration   of the method's choice of variables that this point belongs to; 0 for the initial design
-    source      "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", or "repeated"
-    message     why the evaluation failed, where that is known
-    ticket      number of the method's proposal; -1 for a point that is not the method's
-    purpose     what the method wants to learn from it, in words; empty where the method does not say
-    times       when it was asked for and told, and how long it took
-    constraints name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told
-    noise       standard deviation of the value's noise, where it was told
-    attrs       notes of the user's, anything that JSON can say; stored when the trial is told
+    Attributes:
+        number: 0, 1, 2, ... in the order they were asked for.
+        unit: (D,) the point in the unit cube, as methods see it; read-only.
+        variables: Positions of the variables the method moved to make this point.
+        space: The variables.
+        value: None until told; NaN if the evaluation failed, or measured constraints alone.
+        iteration: Of the method's choice of variables that this point belongs to; 0 for the initial design.
+        source: "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", or "repeated".
+        message: Why the evaluation failed, where that is known.
+        proposal_id: Number of the method's proposal; -1 for a point that is not the method's.
+        purpose: What the method wants to learn from it, in words; empty where the method does not say.
+        times: When it was asked for and told, and how long it took.
+        constraints: Name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told.
+        noise: Standard deviation of the value's noise, where it was told.
+        attrs: Notes of the user's, anything that JSON can say; stored when the trial is told.
+
+    Example:
+        >>> (trial,) = opt.ask()
+        >>> trial.x, trial.params
+        >>> trial.attrs["mesh"] = 12
+        >>> opt.tell(trial, f(trial.x))
     """
 
     number: int
-    unit: Array = field(repr=False)  # coordinates in the unit cube
-    variables: Indices = field(repr=False)
-    space: Space = field(repr=False)
+    unit: Array
+    variables: Indices
+    space: Space
     value: float | None = None
     iteration: int = 0
     source: str = "proposed"
     message: str = ""
-    ticket: int = ELSEWHERE
+    proposal_id: int = EXTERNAL
     purpose: str = ""
-    times: TrialTimes = field(default_factory=TrialTimes, repr=False)
+    times: TrialTimes = field(default_factory=TrialTimes)
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @property
     def x(self) -> Array:
+        """The point as a vector, one entry per variable (a category as its index); a new array each time."""
         return self.space.decode(self.unit)
 
     @property
     def params(self) -> dict[str, Any]:
+        """The point as a dict: name -> float, int or category, of the variables that exist there."""
         return self.space.params(self.unit)
+
+    @property
+    def argument(self) -> dict[str, Any] | Array:
+        """What an objective is called with: `params` for a space with names, else `x`."""
+        return self.params if self.space.named else self.x
 
     @property
     def has_value(self) -> bool:
@@ -197,20 +164,32 @@ class Trial:
 
     @property
     def details(self) -> TrialDetails:
+        """What was told beside the value."""
         return TrialDetails(self.constraints, self.noise, self.attrs)
 
-    @property
-    def argument(self) -> Any:
-        """What an objective is called with: the dict for a space with names, else the vector."""
-        return self.params if self.space.named else self.x
+    def take(self, details: TrialDetails) -> None:
+        """Keep what was told beside the value.
+
+        Args:
+            details: Checked already.
+        """
+        self.constraints, self.noise, self.attrs = details.constraints, details.noise, details.attrs
+
+    def __repr__(self) -> str:
+        point = [f"{name}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for name, v in self.params.items()]
+        more = ["..."] if len(point) > SHOWN else []
+        value = "not told yet" if self.value is None else f"value {self.value:.6g}" if self.has_value else "failed"
+        return f"Trial({', '.join([str(self.number), *point[:SHOWN], *more, value])})"
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
     """The point of best expected value among those evaluated.
 
-    trial       evaluated there; its value may be a lucky or an unlucky one
-    mean, sd    of the objective there, without the noise of a single value
+    Attributes:
+        trial: Evaluated there; its value may be a lucky or an unlucky one.
+        mean: Of the objective there.
+        sd: Standard deviation of the mean, without the noise of a single value.
     """
 
     trial: Trial
@@ -219,105 +198,16 @@ class Recommendation:
 
     @property
     def x(self) -> Array:
+        """The point as a vector."""
         return self.trial.x
 
     @property
     def params(self) -> dict[str, Any]:
+        """The point as a dict."""
         return self.trial.params
 
     def __repr__(self) -> str:
         return f"Recommendation(trial {self.trial.number}, {self.mean:.6g} ± {self.sd:.2g})"
-
-
-class Trials:
-    """All trials in order, those that wait for their value, and the best one told."""
-
-    def __init__(self, direction: str) -> None:
-        self.sign = 1.0 if direction == "maximize" else -1.0
-        self.trials: list[Trial] = []
-        self.pending: dict[int, Trial] = {}
-        self.best: Trial | None = None
-        self.names: tuple[str, ...] = ()  # of the measured constraints
-        self.merit: ConstraintRanking | None = None  # from the first trial on that has any
-        self.told: list[Trial] = []  # in the order of telling, from that trial on
-
-    def add(self, trial: Trial) -> Trial:
-        self.trials.append(trial)
-        if trial.value is None:
-            self.pending[trial.number] = trial
-        return trial
-
-    def check(self, details: TrialDetails) -> TrialDetails:
-        """The same with all constraints, those not given as unknown; the first trial that has any fixes their names."""
-        given = details.constraints
-        if not given or not self.names or tuple(given) == self.names:
-            return details
-        for name in given:
-            if name not in self.names:
-                raise InputError(f"there is no constraint {name!r}: the first trial that had any had {self.names}")
-        return replace(details, constraints={name: given.get(name, math.nan) for name in self.names})
-
-    def tell(self, trial: Trial, value: float, message: str, details: TrialDetails) -> float:
-        """Its merit: the value as something to be maximised, constraints taken into account."""
-        details = self.check(details)
-        trial.value, trial.message = value, message
-        trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, details.attrs
-        del self.pending[trial.number]
-        return self.rank(trial)
-
-    def rank(self, trial: Trial) -> float:
-        """See whether it is the best: the earlier of two equal trials stays it. Its merit."""
-        if self.merit is None and trial.constraints:
-            self.names = tuple(trial.constraints)
-            self.merit, self.best = ConstraintRanking(len(self.names)), None
-        if self.merit is not None:
-            return self._rank_by_merit(self.merit, trial)
-        if trial.has_value and (self.best is None or self.score(trial) > self.score(self.best)):
-            self.best = trial
-        return self.score(trial)
-
-    def _rank_by_merit(self, merit: ConstraintRanking, trial: Trial) -> float:
-        row = self.row(trial)
-        value = merit.add(self.score(trial), row)
-        if math.isnan(value):
-            return value
-        self.told.append(trial)
-        if row is None:  # a value alone: whether the constraints hold is not known
-            trial.constraints = dict.fromkeys(self.names, math.nan)
-        best = self.best if self.best is not None and self.best.feasible and self.best.has_value else None
-        if trial.has_value and row is not None and feasible(row):
-            if best is None or self.score(trial) > self.score(best):
-                self.best = trial
-        elif best is None:
-            self.best = self.told[merit.least_violation()]
-        return value
-
-    def row(self, trial: Trial) -> Array | None:
-        """(m,) the trial's constraints as a method gets them: NaN where unknown, finite where they are infinite."""
-        given = trial.constraints
-        if not given:
-            return None
-        return np.clip([given.get(name, math.nan) for name in self.names], -LARGEST, LARGEST)
-
-    def score(self, trial: Trial) -> float:
-        """The value as something to be maximised."""
-        assert trial.value is not None
-        return self.sign * trial.value
-
-    def waiting(self, trial: Trial | int) -> Trial:
-        """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
-        number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-            raise InputError(f"cannot tell {trial!r}: give a Trial from ask() or its number")
-        if not 0 <= number < len(self.trials):
-            known_numbers = f"0 to {len(self.trials) - 1}" if self.trials else "none"
-            raise InputError(f"trial {number} was never asked for: the numbers so far are {known_numbers}")
-        known = self.trials[int(number)]
-        if known.value is not None:
-            raise InputError(f"trial {number} was told already, with value {known.value!r}: a trial is told once")
-        if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
-            raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
-        return known
 
 
 def split(result: Any) -> tuple[Any, Mapping[str, Any] | None]:
@@ -366,7 +256,10 @@ def as_value(value: Any) -> float:
     """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
     number = as_number(value)
     if number is None:
-        raise InputError(f"the value {value!r:.60} is not a number: tell a float, or None if the evaluation failed")
+        hint = "tell a float, or None if the evaluation failed"
+        if isinstance(value, tuple | list) and len(value) > 1:
+            hint = "there is one objective only, and measured constraints are (value, {name: number})"
+        raise InputError(f"the value {value!r:.60} is not a number: {hint}")
     return number if math.isfinite(number) else math.nan
 
 

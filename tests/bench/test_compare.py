@@ -1,4 +1,4 @@
-"""`mctsvs bench compare` when something is in the way: another command, Ctrl-C, a taken name, nothing that is feasible."""
+"""`mctsvs bench compare` when something is in the way: another command, Ctrl-C, a taken name, nothing feasible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from mctsvs.bench import comparison
 from mctsvs.bench.algorithms import ConfiguredMethod
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.run_store import Runs
 from mctsvs.cli import main
 
 SMALL = [
@@ -166,6 +166,20 @@ def runs_ending_with(*final: float) -> Runs:
         cpu=nothing[:, 0],
         maximise=False,
     )
+
+
+def test_too_few_seeds_for_any_mark_are_named_and_p_values_are_printed() -> None:
+    bo, random = ConfiguredMethod("bo"), ConfiguredMethod("random")
+
+    def summary(seeds: int) -> str:
+        ahead = np.arange(1.0, seeds + 1)
+        return comparison.summary({("p", bo): runs_ending_with(*-ahead), ("p", random): runs_ending_with(*ahead)})
+
+    said = "No difference can be significant: with 5 seeds in common, p is at least 0.062; 6 are needed, and 10 are"
+    assert said in summary(5)
+    assert "| ≈ | 0.062 | ≈ |" in summary(5)
+    assert "No difference can be significant" not in summary(6)
+    assert "| + | 0.031 | + |" in summary(6)
 
 
 def test_more_feasible_runs_are_the_better_rank() -> None:

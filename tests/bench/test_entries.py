@@ -21,9 +21,8 @@ from mctsvs.bench.paper.paper_settings import BY_PROBLEM, QUICK_OPTIONS, set_by_
 from mctsvs.bench.paper.published_values import AUTHORS_PROGRAM, FOUR
 from mctsvs.bench.paper.reproduce import ReproduceOptions
 from mctsvs.bench.record import paper_options
-from mctsvs.bench.results_csv import OURS, PRINTED, THEIRS, Numbers
-from mctsvs.bench.run_store import Job, RunStore
-from mctsvs.bench.runs import Runs, finished
+from mctsvs.bench.results import OURS, PRINTED, THEIRS, Numbers
+from mctsvs.bench.run_store import Job, Runs, RunStore, finished
 from mctsvs.utils.validation import InputError
 
 NAMES = """synthetic1 synthetic2 time recall nas nas-more rl optimiser-rs optimiser fill-in k cp samples n-bad n-split

@@ -18,7 +18,7 @@ from mctsvs.bench.figures import Curve, Dot, DotScale, Plot
 from mctsvs.bench.paper.entries import ENTRIES
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.paper.metrics import Best, Regret
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.run_store import Runs
 from mctsvs.methods.registry import METHODS
 
 LABELS = ["mcts-vs-bo", "mcts-vs-turbo", "turbo", "la-mcts-turbo", "saasbo", "hesbo", "alebo", "cma-es", "vae-bo"]

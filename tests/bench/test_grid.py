@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import json
+import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,10 +19,10 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs.bench import grid, results_table, workers
+from mctsvs.bench import grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod, parse
-from mctsvs.bench.run_store import Job, RunStore, ranges
-from mctsvs.bench.runs import collect
+from mctsvs.bench.run_store import Job, RunStore, collect, ranges
+from mctsvs.loop import process_pool
 from mctsvs.utils.validation import InputError
 
 METHODS = "mcts-vs-rs,mcts-vs-bo[k=5],random"
@@ -58,13 +61,13 @@ def test_ranges_as_text() -> None:
 def test_a_grid_in_one_tidy_table(tmp_path: Path) -> None:
     store, jobs = RunStore(tmp_path / "runs"), small()
     seen = []
-    progress = grid.work(jobs, store, 2, lambda state, event, job: seen.append((event, job.key)))
+    progress = grid.run_jobs(jobs, store, 2, lambda state, event, job: seen.append((event, job.key)))
     assert (progress.done, progress.skipped, progress.failures) == (len(jobs), 0, [])
     assert sorted(key for event, key in seen if event == "done") == sorted(job.key for job in jobs)
-    assert results_table.write(jobs, store, tmp_path / "a.csv") == 20 * len(jobs)
+    assert results.write_table(jobs, store, tmp_path / "a.csv") == 20 * len(jobs)
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == list(results_table.COLUMNS)
+    assert list(rows[0]) == list(results.TABLE_COLUMNS)
     own = [row for row in rows if (row["problem"], row["method"], row["seed"]) == ("Levy5_20", "mcts-vs-rs", "1")]
     assert [int(row["evaluation"]) for row in own] == list(range(1, 21))
     values = [float(row["value"]) for row in own]
@@ -80,12 +83,12 @@ def test_a_grid_in_one_tidy_table(tmp_path: Path) -> None:
 
 def test_nothing_is_done_twice(tmp_path: Path) -> None:
     store, jobs = RunStore(tmp_path / "runs"), small()
-    grid.work(jobs[:3], store, 1)
+    grid.run_jobs(jobs[:3], store, 1)
     before = {path: path.stat().st_mtime_ns for path in store.folder.glob("*.gz")}
-    progress = grid.work(jobs, store, 2)
+    progress = grid.run_jobs(jobs, store, 2)
     assert (progress.skipped, progress.done) == (3, len(jobs) - 3)
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
-    assert grid.work(jobs, store, 2).done == 0
+    assert grid.run_jobs(jobs, store, 2).done == 0
 
 
 def test_a_failing_run_is_reported_and_the_others_are_done(tmp_path: Path) -> None:
@@ -93,13 +96,13 @@ def test_a_failing_run_is_reported_and_the_others_are_done(tmp_path: Path) -> No
     wrong = Job("Hartmann6_20", ConfiguredMethod("mcts-vs-rs", {"k": 0}), 0, 20)
     unknown = Job("Hartmann7_20", ConfiguredMethod("random"), 0, 20)
     jobs = [wrong, unknown, *small()]
-    progress = grid.work(jobs, store, 2)
+    progress = grid.run_jobs(jobs, store, 2)
     assert progress.done == len(jobs) - 2
     errors = {failure.job.key: failure.error for failure in progress.failures}
     assert "k=0" in errors[wrong.key]
     assert "unknown problem" in errors[unknown.key]
     assert wrong not in store
-    again = grid.work(jobs, store, 2)  # tried again, the others are not
+    again = grid.run_jobs(jobs, store, 2)  # tried again, the others are not
     assert (again.skipped, again.done, len(again.failures)) == (len(jobs) - 2, 0, 2)
 
 
@@ -110,30 +113,25 @@ def test_a_worker_that_dies_costs_its_own_run_only(tmp_path: Path) -> None:
 
     def kill_the_first(progress: grid.Progress, event: str, job: Job) -> None:
         if event == "progress" and not killed:
-            for pid in children(os.getpid()):
-                killed.append(pid)
-                os.kill(pid, signal.SIGKILL)
+            for process in multiprocessing.active_children():
+                killed.append(process.pid or 0)
+                os.kill(killed[-1], signal.SIGKILL)
 
-    progress = grid.work(jobs, store, 1, kill_the_first)
+    progress = grid.run_jobs(jobs, store, 1, kill_the_first)
     if not killed:  # a machine so fast that no run lasts long enough to be reported on
         assert progress.done == 3
         return
     assert len(progress.failures) == 1
-    assert "signal 9" in progress.failures[0].error
+    assert "ended with status -9" in progress.failures[0].error
     assert progress.done == 2
-
-
-def children(parent: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "mctsvs.bench.worker" in line]
 
 
 def test_two_grids_do_not_share_a_folder(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     store = RunStore(tmp_path / "runs")
     holder = (
-        "import sys, time; from pathlib import Path; from mctsvs.bench.run_store import Store\n"
-        "with Store(Path(sys.argv[1])).claimed(): print('claimed', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from mctsvs.bench.run_store import RunStore\n"
+        "with RunStore(Path(sys.argv[1])).locked(): print('claimed', flush=True); time.sleep(60)"
     )
     other = subprocess.Popen([sys.executable, "-c", holder, str(store.folder)], stdout=subprocess.PIPE, text=True)
     try:
@@ -142,18 +140,18 @@ def test_two_grids_do_not_share_a_folder(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("time.sleep", lambda _: None)
             patch.setattr("time.monotonic", iter(range(0, 10**6, 10)).__next__)  # fifteen seconds pass at once
-            with pytest.raises(InputError, match="another comparison"), store.claimed():
+            with pytest.raises(InputError, match="another comparison"), store.locked():
                 pass
     finally:
         other.kill()
         other.communicate()
-    with store.claimed():  # its death frees the folder
+    with store.locked():  # its death frees the folder
         pass
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     store, jobs = RunStore(tmp_path / "runs"), small(seeds=1)[:1]
-    grid.work(jobs, store, 1)
+    grid.run_jobs(jobs, store, 1)
     store.path(jobs[0]).write_bytes(b"half")
     with pytest.raises(InputError, match="damaged"):
         collect(jobs, store)
@@ -162,27 +160,27 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 def test_a_damaged_run_is_done_again_and_the_others_are_not(tmp_path: Path) -> None:
     said: list[str] = []
     store, jobs = RunStore(tmp_path / "runs", said.append), small(seeds=1)
-    grid.work(jobs, store, 2)
+    grid.run_jobs(jobs, store, 2)
     whole = {job: store.path(job).stat().st_mtime_ns for job in jobs}
     damaged = store.path(jobs[1])
     damaged.write_bytes(damaged.read_bytes()[:-20])
-    progress = grid.work(jobs, store, 2)
+    progress = grid.run_jobs(jobs, store, 2)
     assert (progress.skipped, progress.done) == (len(jobs) - 1, 1)
     assert len(said) == 1
     assert damaged.with_name(f"{damaged.name}.damaged").is_file()
     assert len(store.load(jobs[1]).series("trace")) == 20
     assert all(store.path(job).stat().st_mtime_ns == whole[job] for job in jobs if job != jobs[1])
-    assert grid.work(jobs, store, 2).done == 0
+    assert grid.run_jobs(jobs, store, 2).done == 0
 
 
 def test_runs_of_several_versions_are_named(tmp_path: Path) -> None:
     said: list[str] = []
     store, jobs = RunStore(tmp_path / "runs", said.append), small(seeds=1)[:2]
-    grid.work(jobs[:1], store, 1)
+    grid.run_jobs(jobs[:1], store, 1)
     path = store.path(jobs[0])
     content = json.loads(gzip.decompress(path.read_bytes()))
     path.write_bytes(gzip.compress(json.dumps(content | {"version": "0.0.1"}).encode()))
-    progress = grid.work(jobs, store, 1)
+    progress = grid.run_jobs(jobs, store, 1)
     assert progress.versions == {"0.0.1", mctsvs.__version__}
     assert said == [f"the runs were done by several versions of mctsvs: 0.0.1, {mctsvs.__version__}"]
 
@@ -190,62 +188,50 @@ def test_runs_of_several_versions_are_named(tmp_path: Path) -> None:
 def test_a_display_is_told_before_the_first_worker_has_started(tmp_path: Path) -> None:
     store, jobs = RunStore(tmp_path / "runs"), small(seeds=1)[:2]
     seen = []
-    grid.work(jobs, store, 1, lambda state, event, job: seen.append((event, state.finished, state.total)))
+    grid.run_jobs(jobs, store, 1, lambda state, event, job: seen.append((event, state.finished, state.total)))
     assert seen[0] == ("start", 0, 2)
 
 
 def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "runs")
-    (store.folder / workers.LOG).mkdir()
+    (store.folder / grid.LOG).mkdir()
     with pytest.raises(InputError, match=r"cannot write .*workers\.log"):
-        grid.work(small(), store, 1)
-
-
-def at_the_start_of_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: str) -> None:
-    """Worker processes run these lines before anything else; `started` counts them."""
-    folder.mkdir()
-    count = (
-        "import os, pathlib, sys\n"
-        "folder = pathlib.Path(__file__).parent\n"
-        "(folder / f'{os.getpid()}.start').touch()\n"
-        "started = len(list(folder.glob('*.start')))\n"
-    )
-    (folder / "sitecustomize.py").write_text(count + lines)
-    monkeypatch.syspath_prepend(folder)
+        grid.run_jobs(small(), store, 1)
 
 
 def test_workers_that_cannot_start_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_the_start_of_workers(
-        tmp_path / "site", monkeypatch, "print('no room', file=sys.stderr, flush=True); os._exit(3)"
+    def no_room(*_: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(process_pool, "WorkerProcess", no_room)
+    store = RunStore(tmp_path / "runs")
+    with pytest.raises(InputError, match="no worker process can start: Resource temporarily unavailable"):
+        grid.run_jobs(small(), store, 3)
+    assert {path.name for path in store.folder.iterdir()} == {".lock", grid.LOG}
+
+
+def test_what_problems_print_goes_to_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import os, random, sys\nimport numpy as np\nspace = [(0, 1)] * 2\n\n"
+        "def f(x):\n    print('said', np.random.random())\n    os.system('echo shouted >&2')\n    return float(x[0])\n"
     )
-    said: list[str] = []
-    store = RunStore(tmp_path / "runs", said.append)
-    with pytest.raises(
-        InputError, match="no worker process can start: it ended with status 3, and 'no room' is the last"
-    ):
-        grid.work(small(), store, 3)
-    assert said == []
+    store, methods = RunStore(tmp_path / "runs"), [parse("random")]
+    progress = grid.run_jobs(grid.jobs([f"{own}:f"], methods, range(2), 2), store, 2)
+    assert progress.done == 2
+    assert capfd.readouterr() == ("", "")
+    lines = (store.folder / grid.LOG).read_text().splitlines()
+    assert lines.count("shouted") == 4
+    assert len({line for line in lines if line.startswith("said")}) == 4  # forked processes draw different numbers
 
 
-def test_a_worker_that_cannot_be_replaced_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_the_start_of_workers(tmp_path / "site", monkeypatch, "started > 2 and os._exit(3)")
-    said: list[str] = []
-    store = RunStore(tmp_path / "runs", said.append)
-    jobs = grid.jobs(["Hartmann6_30"], [parse("mcts-vs-bo")], range(16), 60)
-    killed: list[int] = []
-
-    def kill_the_first(progress: grid.Progress, event: str, job: Job) -> None:
-        # both at work: one that is still starting would not be replaced
-        if event == "done" and len(progress.running) == 2 and progress.waiting and not killed:
-            killed.append(children(os.getpid())[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    progress = grid.work(jobs, store, 2, kill_the_first)
-    assert progress.done + len(progress.failures) == 16
-    assert len(progress.failures) <= 1  # the run of the one that was killed
-    assert len(list((tmp_path / "site").glob("*.start"))) == 3
-    (line,) = said
-    assert line.startswith("a worker process could not start, the others go on: it ended with status 3")
+def test_an_error_names_its_place_and_is_traced_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problems, "resolve", lambda name, **_: 1 / 0)
+    store = RunStore(tmp_path / "runs")
+    progress = grid.run_jobs(small(seeds=1)[:1], store, 1)
+    (failure,) = progress.failures
+    assert re.fullmatch(r"ZeroDivisionError: division by zero \(test_grid\.py, line \d+\)", failure.error)
+    assert "Traceback" in (store.folder / grid.LOG).read_text()
 
 
 def test_time_left_is_guessed_from_runs_of_the_same_kind() -> None:
@@ -266,7 +252,7 @@ def test_time_left_is_guessed_from_runs_of_the_same_kind() -> None:
 
 def compare(folder: Path, *extra: str) -> list[str]:
     what = ["Hartmann6_30", "Levy5_30", "--methods", METHODS, "--seeds", "1-3", "--budget", "45"]
-    return [sys.executable, "-m", "mctsvs", "compare", *what, "--workers", "2", "-o", str(folder), *extra]
+    return [sys.executable, "-m", "mctsvs", "bench", "compare", *what, "--workers", "2", "-o", str(folder), *extra]
 
 
 @pytest.mark.slow
@@ -296,9 +282,9 @@ def test_killed_twice_the_table_is_that_of_an_undisturbed_grid(tmp_path: Path) -
 def test_parquet_holds_the_same(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     store, jobs = RunStore(tmp_path / "runs"), small()
-    grid.work(jobs, store, 2)
+    grid.run_jobs(jobs, store, 2)
     for ending in ("csv", "parquet"):
-        results_table.write(jobs, store, tmp_path / f"t.{ending}")
+        results.write_table(jobs, store, tmp_path / f"t.{ending}")
     one, other = pandas.read_csv(tmp_path / "t.csv"), pandas.read_parquet(tmp_path / "t.parquet")
     pandas.testing.assert_frame_equal(one, other, check_dtype=False)  # in the same order too
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "t.csv", "t.parquet"}
@@ -310,9 +296,9 @@ def test_a_table_that_cannot_be_written_is_one_sentence(name: str, tmp_path: Pat
         pytest.importorskip("pyarrow")
     (tmp_path / name).mkdir()
     with pytest.raises(InputError, match="it is a folder"):
-        results_table.check(tmp_path / name)
+        results.check_table(tmp_path / name)
     with pytest.raises(InputError, match="cannot write"):
-        results_table.write([], RunStore(tmp_path / "runs"), tmp_path / name)
+        results.write_table([], RunStore(tmp_path / "runs"), tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"runs", name}
 
 

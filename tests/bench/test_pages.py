@@ -17,7 +17,7 @@ from mctsvs.bench.paper.entries import ENTRIES
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.paper.page import Page
 from mctsvs.bench.paper.page_head import Provenance
-from mctsvs.bench.results_csv import OURS, Numbers
+from mctsvs.bench.results import OURS, Numbers
 from mctsvs.utils.validation import InputError
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

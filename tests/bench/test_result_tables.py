@@ -127,7 +127,7 @@ def test_stored_runs_make_the_table_that_compare_shows(tmp_path: Path, monkeypat
     shown = (tmp_path / "summary.md").read_text(encoding="utf-8")
     one, other = ([line.split(" | ") for line in text.splitlines() if line.startswith("| ")] for text in (made, shown))
     assert len(one) == 4
-    assert [cells[:7] + cells[8:] for cells in one] == [cells[:7] + cells[8:] for cells in other]  # recall is not kept
+    assert [cells[:8] + cells[9:] for cells in one] == [cells[:8] + cells[9:] for cells in other]  # recall is not kept
 
 
 def test_runs_of_one_method_done_again_leave_the_others_in_the_file(

@@ -76,6 +76,12 @@ def test_marks() -> None:
     assert stats.tally(["+", "≈", "+", "-"]) == "2/1/1"
 
 
+@pytest.mark.parametrize("pairs", [1, 5, 6, 10])
+def test_the_least_p_value_is_that_of_differences_of_one_sign(pairs: int) -> None:
+    assert stats.least_p(pairs) == pytest.approx(stats.signed_rank(np.arange(1.0, pairs + 1), np.zeros(pairs)))
+    assert (stats.least_p(pairs) < stats.CONFIDENCE) == (pairs >= stats.FEWEST_PAIRS)
+
+
 @settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=6, max_size=20), st.integers(0, 10**6))
 def test_marks_are_antisymmetric(values: list[float], seed: int) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,7 +119,7 @@ def test_a_later_format_is_not_damage(tmp_path: Path) -> None:
 
 def test_damage_is_set_aside_in_one_line(tmp_path: Path) -> None:
     store, said = finished(tmp_path), list[str]()
-    store.say = said.append
+    store.notify = said.append
     assert store.sound(JOB) is not None
     path = store.path(JOB)
     path.write_bytes(b"half")
@@ -133,42 +132,43 @@ def test_damage_is_set_aside_in_one_line(tmp_path: Path) -> None:
     assert len(said) == 1
 
 
-def test_a_claim_is_exclusive_from_beginning_to_end(tmp_path: Path) -> None:
+def test_a_lock_is_exclusive_from_beginning_to_end(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     store = RunStore(tmp_path)
     with (tmp_path / ".lock").open("ab") as other:
-        with store.claimed():
-            with store.claimed():  # its own claim is no obstacle
+        with store.locked():
+            with store.locked():  # its own lock is no obstacle
                 pass
             with pytest.raises(BlockingIOError):
                 fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_orphaned_workers_hold_the_claim_until_they_end(tmp_path: Path) -> None:
+def test_orphaned_workers_hold_the_folder_until_they_end(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
-    store = RunStore(tmp_path)
-    with store.claimed():
-        worker = subprocess.Popen(
-            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True, pass_fds=store.inherited
-        )
+    context, store = multiprocessing.get_context("fork"), RunStore(tmp_path)
+    done = context.Event()
+    with store.locked():
+        worker = context.Process(target=done.wait)
+        worker.start()
     with (tmp_path / ".lock").open("ab") as other:
         with pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        worker.communicate("\n")
+        done.set()
+        worker.join()
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_what_killed_processes_left_is_deleted_by_the_next_claim(tmp_path: Path) -> None:
+def test_what_killed_processes_left_is_deleted_by_the_next_one(tmp_path: Path) -> None:
     store = finished(tmp_path)
     (tmp_path / f"{store.path(JOB).name}.1.partial").write_bytes(b"half")
-    with store.claimed():
+    with store.locked():
         assert {path.name for path in tmp_path.iterdir()} == {".lock", store.path(JOB).name}
 
 
 def test_a_folder_that_cannot_be_locked_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / ".lock").mkdir()
-    with pytest.raises(InputError, match=r"cannot write .*lock"), RunStore(tmp_path).claimed():
+    with pytest.raises(InputError, match=r"cannot write .*lock"), RunStore(tmp_path).locked():
         pass
 
 
@@ -189,7 +189,7 @@ def test_a_folder_without_permission_is_one_sentence(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir(mode=0o500)
     store = RunStore(runs)
-    with as_nobody(), pytest.raises(InputError, match=r"cannot write .*Permission"), store.claimed():
+    with as_nobody(), pytest.raises(InputError, match=r"cannot write .*Permission"), store.locked():
         pass
 
 

@@ -171,8 +171,8 @@ def test_show_leaves_out_what_only_a_file_of_code_could_tell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(
-        "from mctsvs.methods.base import HistoryEngine\n\n"
-        "class Mine(HistoryEngine):\n"
+        "from mctsvs.methods.base import Engine\n\n"
+        "class Mine(Engine):\n"
         "    def propose(self, n, pending):\n"
         "        return [self.proposal(self.rng.random(self.dimension), self.everything) for _ in range(n)]\n"
     )

@@ -141,13 +141,11 @@ def test_two_processes_share_a_storage(tmp_path: Path, kind: str) -> None:
     study = optuna.load_study(study_name="shared", storage=storage, sampler=MCTSVSSampler(seed=3, method="mcts-vs-rs"))
     assert len(study.trials) == 20
     study.optimize(lambda trial: sum(trial.suggest_float(f"x{i:02}", 0, 1) for i in range(8)), n_trials=1)
-    follower = study.sampler._follower
-    assert follower.finished == 20
-    information = follower.engine.selector.information
-    moved = np.zeros(8)
+    assert len(study.sampler.engine.history) == 20
+    information = study.sampler.engine.selector.information
+    moved, everything = np.zeros(8), [f"x{i:02}" for i in range(8)]
     for trial in study.trials[:20]:
-        names = trial.system_attrs.get(VARIABLES) or list(follower.space.names)
-        moved[[follower.positions[name] for name in names]] += 1
+        moved[[everything.index(name) for name in trial.system_attrs.get(VARIABLES) or everything]] += 1
     assert np.array_equal(information.count, moved), "the information set is not that of all workers' trials"
 
 
@@ -159,10 +157,10 @@ def test_an_enqueued_point_is_somebody_elses() -> None:
     study.enqueue_trial({f"x{i:02}": 0.5 for i in range(30)})
     study.enqueue_trial({f"x{i:02}": 0.5 for i in range(20)})
     study.optimize(sparse, n_trials=6)
-    engine: Any = sampler._follower and sampler._follower.engine
+    engine: Any = sampler.engine
     own = [trial.number for trial in study.trials[:-1] if VARIABLES in trial.system_attrs]
     assert own == [1, 4, 5, 6]
-    assert engine.history.tickets.tolist() == [-1, 0, -1, -1, 2, 3, 4]  # ticket 1 was half overwritten
+    assert engine.history.proposal_ids.tolist() == [-1, 0, -1, -1, 2, 3, 4]  # proposal id 1 was half overwritten
     assert np.allclose(engine.low.X[2], 0.5)
 
 
@@ -202,8 +200,7 @@ def test_threads_share_a_sampler() -> None:
     study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
     study.optimize(sparse, n_trials=60, n_jobs=8)
     assert all(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials)
-    engine: Any = study.sampler._follower.engine
-    assert engine.history.tickets.max() >= 40, "a thread threw away what the sampler had built up"
+    assert study.sampler.engine.history.proposal_ids.max() >= 40, "a thread threw away what the sampler had built up"
 
 
 def test_copies_of_a_sampler_go_different_ways() -> None:
@@ -247,9 +244,8 @@ def test_constraints_are_passed_on(method: str) -> None:
     assert all(len(trial.system_attrs["constraints"]) == 2 for trial in study.trials)
     feasible = [t.value for t in study.trials if max(t.user_attrs["c"]) <= 0.0 and t.value is not None]
     assert min(feasible) < (3.6 if method == "mcts-vs-rs" else 3.1)
-    follower = sampler._follower
-    assert follower is not None
-    history = follower.engine.history  # type: ignore[attr-defined]
+    assert sampler.engine is not None
+    history = sampler.engine.history
     told = np.array([t.user_attrs["c"] for t in study.trials[: len(history)]])
     assert np.array_equal(history.constraints, told)
 
@@ -260,7 +256,7 @@ def test_noise_that_is_known_is_passed_on(noise: float, seen: bool) -> None:
         sampler = MCTSVSSampler(seed=0, noise=noise, constraints_func=constraints)
         study = optuna.create_study(sampler=sampler)
         study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
-        assert sampler._follower is not None
-        assert sampler._follower.engine.noise_seen is seen  # type: ignore[attr-defined]
+        assert sampler.engine is not None
+        assert sampler.engine.noise_seen is seen
     with pytest.raises(InputError, match="noise=-1 cannot be used"):
         MCTSVSSampler(noise=-1)

@@ -19,15 +19,15 @@ def test_points_of_one_subset_differ_from_the_best_only_there() -> None:
     nothing = Pending.of([], 30)
     for _ in range(12):
         (p,) = engine.propose(1, nothing)
-        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(p.x.sum()), p.variables, p.proposal_id)])
     for _ in range(60):
-        best = engine.history.X[engine.history.best(1)[0]].copy()  # type: ignore[attr-defined]
+        best = engine.history.X[engine.history.best(1)[0]].copy()
         fresh = not engine.queue  # type: ignore[attr-defined]
         (p,) = engine.propose(1, nothing)
         if fresh:
             others = np.setdiff1d(np.arange(30), p.variables)
             assert np.array_equal(p.x[others], best[others])
-        engine.absorb([Observation(p.x, float(p.x.sum()), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(p.x.sum()), p.variables, p.proposal_id)])
 
 
 def test_asking_for_many_gives_the_same_points_as_asking_for_one() -> None:
@@ -67,7 +67,7 @@ def test_latin_hypercube() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(InputError, match=r"'mcts-vs-rs' has no option 'kernel': it has .*cp"):
+    with pytest.raises(InputError, match=r"'mcts-vs-rs' has no option 'kernel': docs/methods.md lists"):
         Optimizer([(0, 1)] * 3, method="mcts-vs-rs", kernel="se")
     with pytest.raises(InputError, match=r"unknown kernel 'rbf': use one of matern52"):
         Optimizer([(0, 1)] * 3, method="bo", kernel="rbf")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mctsvs.methods.history import ELSEWHERE, History, InformationSet
+from mctsvs.methods.history import EXTERNAL, History, InformationSet
 from mctsvs.methods.mcts_vs.variant import variant
 from mctsvs.testing import through_plain_data
 from mctsvs.utils.validation import Array, Indices, InputError
@@ -90,30 +90,30 @@ def test_failures_are_kept_apart() -> None:
     assert len(again.failures) == 1
 
 
-def test_tickets_stand_beside_the_points_they_belong_to() -> None:
+def test_proposal_ids_stand_beside_the_points_they_belong_to() -> None:
     history = History(1)
     for i in range(40):  # the arrays grow twice
-        history.add(np.array([i / 40]), np.nan if i % 7 == 3 else float(i), ticket=ELSEWHERE if i % 5 == 0 else i)
+        history.add(np.array([i / 40]), np.nan if i % 7 == 3 else float(i), proposal_id=EXTERNAL if i % 5 == 0 else i)
     told = [i for i in range(40) if i % 7 != 3]
-    assert history.tickets.tolist() == [ELSEWHERE if i % 5 == 0 else i for i in told]
+    assert history.proposal_ids.tolist() == [EXTERNAL if i % 5 == 0 else i for i in told]
     assert history.y.tolist() == told
     state = history.state()
     history.add(np.array([0.5]), 1.0, 99)
     again = History(1)
     again.restore(state)  # a state taken stays what it is
-    assert again.tickets.tolist() == history.tickets.tolist()[:-1]
+    assert again.proposal_ids.tolist() == history.proposal_ids.tolist()[:-1]
     again.add(np.array([0.5]), 1.0, 99)
-    assert again.tickets.tolist() == history.tickets.tolist()
+    assert again.proposal_ids.tolist() == history.proposal_ids.tolist()
 
 
 def test_without_some_points() -> None:
     history = History(2)
-    for ticket, value in enumerate((1.0, 2.0, np.nan, 3.0)):
-        history.add(np.full(2, value), value, ticket, noise=0.1 * ticket)
+    for proposal_id, value in enumerate((1.0, 2.0, np.nan, 3.0)):
+        history.add(np.full(2, value), value, proposal_id, noise=0.1 * proposal_id)
     fewer = history.without([1, 2])
     assert history.without([]) is history
     assert fewer.y.tolist() == [1.0, 3.0]
-    assert fewer.tickets.tolist() == [0, 3]
+    assert fewer.proposal_ids.tolist() == [0, 3]
     assert np.array_equal(fewer.noise, history.noise[[0, 2]])
     assert len(fewer.failures) == 1
     fewer.add(np.zeros(2), 4.0)

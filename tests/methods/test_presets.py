@@ -36,13 +36,13 @@ def test_a_users_option_comes_before_the_setting() -> None:
 @pytest.mark.parametrize("name", ["paper", "published"])
 def test_a_leaf_is_searched_point_by_point(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten at once, as with TuRBO alone, would leave a leaf's fifty evaluations four steps after its fresh points."""
-    draw, sizes = TuRBO._draw, []
+    draw, sizes = TuRBO.draw, []
 
     def counted(self: TuRBO, n: int, *others: Any) -> Any:
         sizes.append(n)
         return draw(self, n, *others)
 
-    monkeypatch.setattr(TuRBO, "_draw", counted)
+    monkeypatch.setattr(TuRBO, "draw", counted)
     opt = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method="la-mcts-turbo", seed=1, settings=name, samples=16)
     for _ in range(20 + 16):
         (trial,) = opt.ask()

@@ -50,6 +50,31 @@ def test_every_kind_of_variable() -> None:
     assert file.groups == {"x": ("x0", "x1", "x2"), "mode": ("mode0", "mode1")}
 
 
+def test_lists_of_choices_and_types_as_other_tools_call_them() -> None:
+    file = space(
+        """
+        a = ["x", "y"]
+        b = [16, 32, 64]
+        c = [1, "auto"]
+        d = [true, false]
+        e = ["x"]
+        f = [1, 2]
+        g = { type = "int", low = 1, high = 9 }
+        h = { type = "bool" }
+        i = { type = "category", choices = ["x"] }
+        j = { type = "Real", low = 0, high = 1 }
+        k = { type = "double", low = 0, high = 1 }
+        l = { type = "cat", choices = [1, 2] }
+        """
+    )
+    expected: list[list[object]] = [["x", "y"], [16, 32, 64], [1, "auto"], [True, False], ["x"]]
+    assert list(file.variables.values()) == [
+        *map(Categorical, expected),
+        *(Float(1.0, 2.0), Integer(1, 9), Boolean(), Categorical(["x"])),
+        *(Float(0.0, 1.0), Float(0.0, 1.0), Categorical([1, 2])),
+    ]
+
+
 def test_the_argument_of_a_function() -> None:
     file = space(EXAMPLE)
     x = np.array([0.1, 1.0, 4, 6, 1, -5, 0, 10, 1, 0])
@@ -117,7 +142,8 @@ def test_values_are_those_of_the_space(unit: list[float]) -> None:
     [
         ("", "there is no variable"),
         ("a = 3", "'a': 3 must be a table such as"),
-        ("a = [1, 2, 3]", "must be a table"),
+        ("a = [1]", "must be a table"),
+        ("a = []", "must be a table"),
         ("a = { low = 2, high = 1 }", "'a': bounds .2.0, 1.0. are reversed"),
         ("a = { low = 0 }", "'a': high is missing"),
         ("a = { type = 'ordinal' }", "'a': values is missing: an ordinal needs values in their order"),
@@ -131,7 +157,7 @@ def test_values_are_those_of_the_space(unit: list[float]) -> None:
         ("a = { low = 0, high = 1, log = true }", "do not fit log=True"),
         ("a = { low = 1, high = 2, log = 1 }", "log=1 cannot be used: it must be true or false"),
         ("a = { low = nan, high = 1 }", "finite"),
-        ("a = { type = 'int', low = 0, high = 1 }", "unknown type 'int': use one of float, integer, categorical"),
+        ("a = { type = 'number', low = 0, high = 1 }", "unknown type 'number': use one of float, integer, categorical"),
         ("a = { type = 'integer', low = 0.5, high = 3 }", "low=0.5 cannot be used"),
         ("a = { type = 'integer', low = 0, high = inf }", "high=inf cannot be used"),
         ("a = { type = 'categorical' }", "a categorical needs choices"),

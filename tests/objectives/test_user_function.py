@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 
 from mctsvs import InputError
 from mctsvs.bench.record import run
+from mctsvs.objectives.call_style import call_style
 from mctsvs.objectives.space_file import parse_space
 from mctsvs.objectives.user_function import UserProblem, find_function, user_problem
 from mctsvs.utils.validation import EvaluationFailed
@@ -37,6 +38,21 @@ def word(p):
 
 def nothing(p):
     pass
+
+def two(p):
+    return 0.2, 2.5
+
+def by_name(a, b, verbose=False):
+    return a + b
+
+def by_any_name(**values):
+    return values["a"] + values["b"]
+
+def by_other_names(a, c):
+    return a
+
+def of_group(scale, x):
+    return scale * x.sum()
 
 def sometimes(p):
     if p["b"] < 5:
@@ -77,12 +93,62 @@ def test_a_function_is_called_with_the_values_by_name(folder: Path) -> None:
         ("leaves", "SystemExit: enough"),
         ("word", "word returned 'three', which is no finite number"),
         ("nothing", "nothing returned None, which is no finite number"),
+        (
+            "two",
+            "two returned (0.2, 2.5), and there can be one objective only; measured constraints are "
+            "(value, {name: number})",
+        ),
     ],
 )
 def test_failed_evaluations_say_why(folder: Path, name: str, message: str) -> None:
     with pytest.raises(EvaluationFailed) as failure:
         problem(folder, name)(np.array([0.5, 3]))
     assert str(failure.value) == message
+
+
+@pytest.mark.parametrize("name", ["by_name", "by_any_name"])
+def test_a_function_may_take_its_variables_by_name(folder: Path, name: str) -> None:
+    assert problem(folder, name)(np.array([0.5, 3])) == 3.5
+
+
+def test_a_group_has_one_name(folder: Path) -> None:
+    file = parse_space({"scale": [0, 9], "x": {"count": 3, "low": 0, "high": 1}})
+    function = find_function(f"{folder / 'mine.py'}:of_group", file)
+    assert function(np.array([2.0, 0.1, 0.2, 0.3])) == pytest.approx(1.2)
+
+
+def test_parameters_that_are_no_variables_are_refused_before_the_run(folder: Path) -> None:
+    with pytest.raises(
+        InputError, match="takes a and c, and the variables are a and b: give it one parameter for each"
+    ):
+        problem(folder, "by_other_names")
+
+
+@pytest.mark.parametrize(
+    ("function", "style"),
+    [
+        (lambda a, b: 0, "keywords"),
+        (lambda b, a, other=1: 0, "keywords"),
+        (lambda a, b=2: 0, "keywords"),
+        (lambda *, a, b: 0, "keywords"),
+        (lambda **values: 0, "keywords"),
+        (lambda a, **values: 0, "keywords"),
+        (lambda a: 0, "argument"),
+        (lambda p, **more: 0, "argument"),
+        (lambda p, a=1: 0, "argument"),
+        (lambda *values: 0, "argument"),
+        (max, "argument"),
+        (np.sum, "argument"),
+    ],
+)
+def test_how_a_function_is_called(function: Callable[..., object], style: str) -> None:
+    assert call_style(function, ["a", "b"]) == style
+
+
+def test_one_variable_and_one_parameter_is_one_argument() -> None:
+    assert call_style(lambda a: 0, ["a"]) == "argument"
+    assert call_style(lambda *, a: 0, ["a"]) == "keywords"
+    assert call_style(lambda a, b=0: 0, ["a"]) == "keywords", "two parameters, and one is a variable"
 
 
 def test_a_run_goes_on_after_failures_and_records_them(folder: Path) -> None:

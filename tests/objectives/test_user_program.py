@@ -147,7 +147,7 @@ def test_numbers_survive_printing(value: float, before: int) -> None:
         ("", "the command is empty"),
         ("echo '{a} {b}", "cannot be split: no closing quotation"),
         ("echo {a}", "never uses 'b': write {b}"),
-        ("echo {a} {b} {c}", "{c} in the command is no variable: the space has 'a', 'b'"),
+        ("echo {a} {b} {c}", "{c} in the command is no variable: the space has 'a' and 'b'"),
         ("echo {a.real} {b}", "{a.real} in the command is no variable"),
         ("echo {} {a} {b}", "{} in the command is no variable"),
         ("echo {a {b}", "unpaired braces"),
@@ -192,7 +192,7 @@ def test_a_bad_time_out(timeout: float) -> None:
 def test_many_unused_variables_are_cut_short() -> None:
     with pytest.raises(InputError) as error:
         UserProgram.parse("echo 1", space("[x]\ncount = 300\nlow = 0\nhigh = 1"))
-    assert "never uses 'x0', 'x1', 'x2', 'x3', 'x4' and 295 more: write {x0}" in str(error.value)
+    assert "never uses 'x0', 'x1', 'x2', 'x3', 'x4' and 295 others: write {x0}" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ def rows(text: str, n: int = 4) -> list[tuple[list[float], float]]:
         ("3*(x0 - x1)/2 - -x2 <= x3 + 4", [([1.5, -1.5, 1, -1], 4)]),
         ("1 <= sum(x1:x3) <= 5.5e0", [([0, -1, -1, -1], -1), ([0, 1, 1, 1], 5.5)]),
         ("'x0' * 2 + x0 ≤ .5", [([3, 0, 0, 0], 0.5)]),
+        ("x[0] + sum(x[2]:x3) <= 0.5", [([1, 0, 1, 1], 0.5)]),
+        (" + ".join(["x1"] * 5000) + " <= 1", [([0, 5000, 0, 0], 1)]),
     ],
 )
 def test_a_text_is_read(text: str, expected: Any) -> None:
@@ -57,6 +59,7 @@ def test_a_text_is_read(text: str, expected: Any) -> None:
         ("x0**2 <= 3", "powers are not linear"),
         ("2 x0 <= 3", "'x0' is not expected"),
         ("X0 <= 3", "did you mean 'x0'"),
+        ("x[7] <= 3", "there is no variable 'x7'"),
         ("sum(x3:x1) <= 1", "comes after its last"),
         ("(x0 + 2 <= 3", r"'\)' is missing"),
         ("x0/0 <= 1", "divides by 0"),
@@ -224,7 +227,7 @@ def test_a_state_goes_on_and_functions_are_given_again() -> None:
     state = opt.state()
     with pytest.raises(InputError, match="function 'allowed'"):
         Optimizer.restore(state)
-    with pytest.raises(InputError, match="are others"):
+    with pytest.raises(InputError, match="are not those that were stored"):
         Optimizer.restore(state, constraints=[allowed])
     again = Optimizer.restore(state, constraints=[SUM, allowed])
     assert np.array_equal(opt.ask()[0].unit, again.ask()[0].unit)

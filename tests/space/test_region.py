@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mctsvs import Categorical, Integer, Optimizer
-from mctsvs.methods.base import HistoryEngine
 from mctsvs.space import Float, Region, Space
+from mctsvs.testing import engine_of
 
 MIXED = {"rate": Float(0.0, 1.0, step=0.25), "layers": Integer(1, 4), "kind": Categorical(["a", "b", "c"]), "w": (0, 1)}
 
@@ -30,9 +30,7 @@ def test_everything_is_active_and_feasible_without_conditions_and_constraints() 
 
 
 def test_the_engine_of_a_space_that_is_not_plain_knows_its_region() -> None:
-    mixed, plain = Optimizer(MIXED)._engine, Optimizer([(0, 1)] * 3)._engine
-    assert isinstance(mixed, HistoryEngine)
-    assert isinstance(plain, HistoryEngine)
+    mixed, plain = engine_of(Optimizer(MIXED)), engine_of(Optimizer([(0, 1)] * 3))
     assert plain.region is None
     assert mixed.region is not None
     assert np.isfinite(mixed.region.levels).sum() == 2

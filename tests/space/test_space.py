@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import Bounds
 
+import mctsvs
 from mctsvs.space import Boolean, Categorical, Float, Integer, Ordinal, Space, Variable
 from mctsvs.utils.validation import Array, InputError
 
@@ -178,6 +180,45 @@ class CategoricalDistribution:
     choices: tuple[Any, ...]
 
 
+def test_bounds_as_other_libraries_have_them() -> None:
+    same = Space.of([(0.0, 1.0), (0.0, 5.0), (0.0, 9.0)])
+    assert Space.of(Bounds([0.0, 0.0, 0.0], [1.0, 5.0, 9.0])) == same
+    assert Space.of(Bounds(0.0, [1.0, 5.0, 9.0])) == same
+    named = Space.of({"a": (0.0, 1.0), "b": (0.0, 5.0), "c": (0.0, 9.0)})
+    assert Space.of({"a": [0, 1], "b": np.array([0, 5]), "c": (0, 9)}) == named
+    assert Space.of({"a": ["x", "y"], "b": [16, 32, 64], "c": [0, "auto"], "d": [True, False]}) == Space.of(
+        {"a": Categorical(["x", "y"]), "b": Categorical([16, 32, 64]), "c": Categorical([0, "auto"]),
+         "d": Categorical([True, False])}
+    )  # fmt: skip
+
+
+def test_names_of_other_libraries_are_told_ours() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Real', use Float"):
+        _ = mctsvs.Real
+
+
+@pytest.mark.needs("pandas")
+def test_bounds_in_a_table() -> None:
+    import pandas
+
+    named = Space.of({"a": (0.0, 1.0), "b": (0.0, 5.0), "c": (0.0, 9.0)})
+    assert Space.of(pandas.DataFrame({"a": [0, 1], "b": [0, 5], "c": [0, 9]})) == named
+    rows = {"low": [0, 0, 0], "high": [1, 5, 9]}
+    assert Space.of(pandas.DataFrame(rows, index=["a", "b", "c"])) == named
+    assert Space.of(pandas.DataFrame(rows)) == Space.of([(0.0, 1.0), (0.0, 5.0), (0.0, 9.0)])
+    with pytest.raises(InputError, match="give the columns low and high with a row for each variable"):
+        Space.of(pandas.DataFrame({"a": [0, 1, 2]}))
+
+
+@pytest.mark.needs("torch")
+def test_bounds_in_a_tensor() -> None:
+    import torch
+
+    assert Space.of(torch.tensor([[0.0, 1.0]] * 3)) == Space.of([(0.0, 1.0)] * 3)
+    with pytest.raises(InputError, match="transpose them"):
+        Space.of(torch.tensor([[0.0] * 5, [1.0] * 5]))
+
+
 def test_specs_that_mean_the_same_are_equal() -> None:
     ours = {
         "a": Float(0, 1, step=0.25),
@@ -299,7 +340,13 @@ BAD_SPECS: list[tuple[object, str]] = [
     ([(0, 1), (0, "b")], "variable 'x1': .*'b'.* finite"),
     ((0, 1), "variable 'x0': 0 must"),
     ({"rate": (5, 2)}, r"variable 'rate': bounds \(5, 2\) are reversed"),
-    ({"rate": ["a", "b"]}, "variable 'rate': .*'a', 'b'"),
+    ({"rate": ("a", "b")}, "variable 'rate': .*'a', 'b'"),
+    ({"rate": (0, None)}, r"variable 'rate': bounds \(0, None\) must be two finite numbers"),
+    ({"rate": (1e-6, 1e-1, "log-uniform")}, r"variable 'rate': .* must be a \(low, high\) pair or a variable: Float"),
+    (np.zeros((2, 5)), r"shape \(2, 5\) .* transpose them: bounds.T"),
+    ([[0, 0, 0], [1, 1, 1]], r"shape \(2, 3\) .* transpose them: bounds.T"),
+    (np.zeros((5, 3)), r"shape \(5, 3\) cannot be used: they must be \(variables, 2\)"),
+    (Bounds([0.0, 0.0], [1.0, np.inf]), r"variable 'x1': bounds \(.*0.0.*, .*inf.*\) must be two finite numbers"),
     ({"rate": 7}, "variable 'rate': 7 must"),
     ({"rate": FloatDistribution(1, 1)}, r"variable 'rate': bounds \(1, 1\) are equal"),
     ({"kind": CategoricalDistribution(())}, "variable 'kind': choices"),

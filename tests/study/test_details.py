@@ -16,6 +16,7 @@ from mctsvs.loop.evaluation import Evaluation
 from mctsvs.methods.constraint_ranking import ConstraintRanking
 from mctsvs.study.reader import summarize
 from mctsvs.study.replay import salvage
+from mctsvs.testing import engine_of
 from mctsvs.utils.validation import StudyError
 
 BOX = [(0.0, 1.0)] * 6
@@ -162,7 +163,7 @@ def test_engines_get_columns_of_them() -> None:
     opt.tell(opt.ask()[0], 2.0)
     opt.tell(opt.ask()[0], 1.0, constraints={"a": 1.0, "b": -1.0}, noise=0.25)
     opt.tell(opt.ask()[0], None, constraints={"a": 3.0})
-    history = opt._engine.history  # type: ignore[attr-defined]
+    history = engine_of(opt).history
     assert np.array_equal(history.objective, [-2.0, -1.0, np.nan], equal_nan=True)
     assert np.array_equal(history.constraints, [[np.nan, np.nan], [1.0, -1.0], [3.0, np.nan]], equal_nan=True)
     assert np.array_equal(history.noise, [np.nan, 0.25, np.nan], equal_nan=True)
@@ -173,9 +174,9 @@ def test_engines_get_columns_of_them() -> None:
 def test_plain_histories_have_no_further_columns() -> None:
     opt = Optimizer(BOX, method="bo")
     opt.tell(opt.ask()[0], 2.0)
-    history = opt._engine.history  # type: ignore[attr-defined]
+    history = engine_of(opt).history
     assert (history.constraints.shape, history.noise.shape) == ((0, 0), (0,))
-    assert set(history.state()) == {"X", "y", "tickets", "failures"}
+    assert set(history.state()) == {"X", "y", "proposal_ids", "failures"}
     assert "details" not in opt.state()
 
 

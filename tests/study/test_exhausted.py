@@ -28,12 +28,12 @@ def test_a_run_ends_where_the_space_does(tmp_path: Path, how: dict[str, int | bo
 
 
 ENGINE = """
-from mctsvs.methods.base import HistoryEngine
+from mctsvs.methods.base import Engine
 
 open("imported", "a").close()
 
 
-class Mine(HistoryEngine):
+class Mine(Engine):
     def propose(self, n, pending):
         return [self.proposal(self.rng.random(self.dimension), self.everything) for _ in range(n)]
 """

@@ -139,7 +139,7 @@ def test_every_event_is_covered_by_its_checksum(whole: Path, tmp_path: Path) -> 
             "UPDATE journal SET value = value + 1e-12 WHERE kind = 'tell' AND number = 7",
             "UPDATE journal SET text = 'fine' WHERE kind = 'tell' AND value IS NULL",
             "UPDATE journal SET iteration = 9 WHERE number = 3",
-            "UPDATE journal SET ticket = 9 WHERE kind = 'ask' AND number = 7",
+            "UPDATE journal SET proposal_id = 9 WHERE kind = 'ask' AND number = 7",
             "UPDATE journal SET details = '{}' WHERE kind = 'tell' AND number = 7",
             "UPDATE journal SET times = x'7b7d' WHERE kind = 'tell' AND number = 7",
             "UPDATE journal SET point = zeroblob(240) WHERE kind = 'ask' AND number = 5",

@@ -119,7 +119,7 @@ def test_the_default_method_resumes_in_all_its_phases(
             value = None if i % 13 == 6 else float((x[3] - 0.2) ** 2 + (x[17] - 0.6) ** 2)
             opt.tell(int(number), value)
             study.tell(int(number), value)
-        phases.add(opt._engine.state()["phase"]["name"])
+        phases.add(opt.state()["engine"]["phase"]["name"])
         assert picture(study.trials) == picture(opt.trials)
     assert {"Design", "ActiveCountTest", "Screening", "OptimiseSubspace"} <= phases
     drop(study)

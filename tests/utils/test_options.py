@@ -32,7 +32,7 @@ class More(Sample):
     ("given", "sentence"),
     [
         ({"count": 1}, "count=1 cannot be used: it must be a whole number, 2 or more"),
-        ({"count": 2.0}, "count=2.0 cannot be used: it must be a whole number, 2 or more"),
+        ({"count": 2.5}, "count=2.5 cannot be used: it must be a whole number, 2 or more"),
         ({"count": True}, "count=True cannot be used: it must be a whole number, 2 or more"),
         ({"count": None}, "count=None cannot be used: it must be a whole number, 2 or more"),
         ({"share": 0}, "share=0 cannot be used: it must be a number, above 0, at most 1"),
@@ -59,6 +59,12 @@ def test_right_options_are_taken_and_stay() -> None:
         options.count = 4  # type: ignore[misc]
 
 
+def test_a_whole_float_becomes_an_int() -> None:
+    options = Sample(count=1e3, limit=7.0)  # type: ignore[arg-type]
+    assert (options.count, options.limit) == (1000, 7)
+    assert type(options.count) is type(options.limit) is int
+
+
 def test_a_subclass_adds_names_and_changes_defaults() -> None:
     assert More.names() == ("count", "share", "kind", "strict", "limit", "weights", "depth")
     assert More.take({"share": 0.25, "depth": 2, "stranger": 1}) == More(share=0.25, depth=2)
@@ -82,7 +88,7 @@ def test_checks_give_the_value_back() -> None:
 @pytest.mark.parametrize("method", registry.METHODS)
 def test_every_method_declares_its_options(method: str) -> None:
     """A default and a word of explanation for each, and no name that the optimizer itself takes."""
-    for kind in (part.options_type for part in registry._classes(registry.METHODS[method])):
+    for kind in registry.option_types(registry.METHODS[method]):
         kind()
         words = " ".join(base.__doc__ or "" for base in kind.__mro__[:-1])
         assert [option for option in kind.names() if option not in words] == []

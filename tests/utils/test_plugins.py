@@ -151,28 +151,28 @@ def test_files_of_the_same_name_are_different_methods(tmp_path: Path, monkeypatc
 
 CONSTANT = """
 import numpy as np
-from mctsvs.methods.base import HistoryEngine
+from mctsvs.methods.base import Engine
 
-class Constant(HistoryEngine):
+class Constant(Engine):
     def propose(self, n, pending):
         return [self.proposal(np.full(self.dimension, {value}), self.everything) for _ in range(n)]
 """
 
 MINE = """
-from mctsvs.methods.base import Engine, HistoryEngine
+from mctsvs.methods.base import Engine
 from mctsvs.methods.registry import Method
 from mctsvs.utils.state import Saved
 
 LIMIT = 3
 
-class Half(HistoryEngine):
+class Half(Engine):
     pass
 
-class Stub(Engine):
+class Stub:
     def __init__(self, offsets, rng, options): pass
     def propose(self, n, pending): return []
 
-class Bare(HistoryEngine):
+class Bare(Engine):
     def __init__(self): pass
     def propose(self, n, pending): return []
 
@@ -200,7 +200,7 @@ needs = Method("p", selector="mcts", solver="random", needs=("not_there_at_all",
         ("mine.py:Whole", "'mine.py' has no method 'Whole': it has Half, Stub, Bare, Solver"),
         ("mine.py:LIMIT", "3 is no Engine: give a class, or a Method"),
         ("mine.py:Half", "the class 'Half' is no Engine: it lacks propose$"),
-        ("mine.py:Stub", "it lacks plan, absorb, importance, tree, state, restore, options_type .*Options"),
+        ("mine.py:Stub", "the class 'Stub' is no Engine: derive it from mctsvs.methods.base.Engine"),
         ("mine.py:Bare", r"it lacks a constructor \(offsets, rng, options\)"),
         ("mine.py:product", "the class 'Solver' is no Solver: it lacks options_type"),
         ("mine.py:unknown", "unknown selector 'mtcs': use one of mcts"),

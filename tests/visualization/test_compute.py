@@ -222,10 +222,31 @@ def test_nothing_evaluated_yet() -> None:
     assert len(variables.parallel(run).place) == 0
 
 
+def loaded(modules: str, among: tuple[str, ...]) -> str:
+    """Which of these libraries a fresh process loads with these modules."""
+    code = f"import sys, {modules}; print([m for m in {among} if m in sys.modules])"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_computing_needs_no_plotting_library() -> None:
-    code = (
-        "import sys, mctsvs.visualization.curves, mctsvs.visualization.variables, mctsvs.visualization.report, mctsvs.study; "
-        "print([m for m in ('matplotlib', 'plotly', 'pandas', 'starlette', 'scipy') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "[]"
+    ours = [f"mctsvs.visualization.{name}" for name in ("curves", "variables", "report")]
+    assert loaded(", ".join([*ours, "mctsvs.study"]), ("matplotlib", "plotly", "pandas", "starlette", "scipy")) == "[]"
+
+
+def test_following_a_run_needs_nothing_that_draws() -> None:
+    assert loaded("mctsvs.visualization.progress", ("rich", "plotly", "matplotlib", "starlette", "scipy")) == "[]"
+
+
+def test_workers_of_a_run_that_was_taken_up_again_are_not_counted_twice() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 3, method="random")
+    for i in range(8):
+        (trial,) = opt.ask()
+        opt.tell(trial, 0.0)
+        trial.times.worker = f"process {i % 2 + 10 * (i // 4)}"
+        trial.times.asked, trial.times.told = 100.0 + i, 101.5 + i + 10 * (i // 4)
+    for trial in opt.trials[4:]:
+        trial.times.asked = (trial.times.asked or 0.0) + 10
+    shown = curves.timeline(RunData.of(opt))
+    assert shown is not None
+    assert shown.workers == ["worker 1", "worker 2"]
+    assert shown.worker == ["worker 1", "worker 2"] * 4

@@ -82,4 +82,7 @@ def test_what_cannot_be_drawn_says_why(result: mctsvs.Result) -> None:
         mctsvs.visualization.plot_slices(young)
     with pytest.raises(InputError, match="no contour of 'x9'"):
         mctsvs.visualization.plot_contour(result, "x9")
+    everywhere = mctsvs.minimize(lambda x: float(x[0]), [(0, 1)] * 3, budget=9, method="random")
+    said = mctsvs.visualization.plot_selection(everywhere).texts[0].get_text()
+    assert said == "the evaluations moved all variables"
     assert "no evaluation has any" in mctsvs.visualization.plot_constraints(result).texts[0].get_text()

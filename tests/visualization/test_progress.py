@@ -16,7 +16,7 @@ from mctsvs import Study
 from mctsvs.utils.validation import Array
 from mctsvs.visualization import terminal
 from mctsvs.visualization.progress import ProgressReporter, RunStats, TimeShare
-from mctsvs.visualization.terminal import bar, braille, choose_view, screen
+from mctsvs.visualization.terminal import Screen, bar, braille, choose_view
 
 
 def f(x: Array) -> float:
@@ -34,7 +34,7 @@ def account(**more: Any) -> RunStats:
 
 def drawn(known: RunStats, width: int) -> list[str]:
     stream = io.StringIO()
-    Console(file=stream, width=width, force_terminal=False).print(screen(known))
+    Console(file=stream, width=width, force_terminal=False).print(Screen(known))
     return stream.getvalue().splitlines()
 
 

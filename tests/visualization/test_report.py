@@ -17,7 +17,7 @@ import mctsvs
 from mctsvs import InputError, Optimizer, Study
 from mctsvs.cli import main
 from mctsvs.visualization import report
-from mctsvs.visualization.report.sections import MAKERS, how_to_repeat, sections
+from mctsvs.visualization.report.sections import MAKERS, Section, how_to_repeat, sections
 from mctsvs.visualization.run_data import RunData
 
 pytestmark = pytest.mark.needs("plotly")
@@ -104,6 +104,49 @@ def test_a_run_without_any_evaluation_has_a_report() -> None:
     assert all(f'id="{name}"' in page for name in MAKERS)
 
 
+def section(run: Any, name: str) -> Section:
+    return next(part for part in sections(RunData.of(run)) if part.name == name)
+
+
+def test_what_has_nothing_to_show_is_hidden() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 3, method="random")
+    for _ in range(10):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(trial.x[0]))
+    page = report.html(opt)
+    for name in ("constraints", "failures", "tree", "selection"):
+        assert section(opt, name).text == ""
+        assert f'<section id="{name}" hidden>' in page
+        assert f'<a href="#{name}" hidden>' in page
+    assert '<section id="convergence"><h2>' in page
+    assert '<section id="constraints"><h2>' in report.html(awkward())
+
+
+def test_values_over_powers_of_ten_have_a_switch_of_their_axis() -> None:
+    def run(values: list[float]) -> dict[str, Any]:
+        opt = Optimizer([(0.0, 1.0)] * 2, method="random")
+        for value in values:
+            opt.tell(opt.ask()[0], value)
+        layout: dict[str, Any] = section(opt, "convergence").figures[0]["layout"]
+        return layout
+
+    wide, narrow, negative = run([10.0**-i for i in range(12)]), run([1.0, 2.0, 3.0]), run([5.0, -5.0, 500.0])
+    assert [button["label"] for button in wide["updatemenus"][0]["buttons"]] == ["linear", "log"]
+    assert wide["yaxis"]["type"] == "log"
+    assert "updatemenus" not in narrow
+    assert "updatemenus" not in negative
+
+
+def test_sentences_about_one_thing() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 120, method="random")
+    for i in range(12):
+        opt.tell(opt.ask()[0], float(i))
+    run = RunData.of(opt)
+    run.scores = lambda: {"x3": 0.99, "x1": 0.1}
+    assert "1 of 120 variables matters: <b>x3</b>." in section(run, "importance").text
+    assert "did not change after evaluation 1." in section(run, "convergence").text
+
+
 def test_several_studies_are_compared(tmp_path: Path) -> None:
     studies: list[Study] = []
     for name in ("one", "two"):
@@ -177,7 +220,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_command_that_is_shown_repeats_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = str(tmp_path / "s.db")
-    words = "run Levy10_30 --method mcts-vs-rs --budget 8 --seed 5 --shift --problem-seed 3 --set k=5 --quiet --study"
+    words = (
+        "bench run Levy10_30 --method mcts-vs-rs --budget 8 --seed 5 --shift --problem-seed 3 --set k=5 --quiet --study"
+    )
     assert main([*words.split(), where]) == 0
     with Study(where, readonly=True) as study:
         command = how_to_repeat(RunData.of(study))

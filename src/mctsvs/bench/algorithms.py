@@ -1,12 +1,12 @@
-"""A case: a method with the options that tell it from others in the same comparison; as text, one word.
+"""What can be compared: the library's methods, and references that are run beside them and are none of them.
+
+A configured method is a method with options; as text, one word:
 
 mcts-vs-bo                  the library's defaults
 mcts-vs-bo[cp=0.1,k=10]     with options
 mcts-vs-bo[paper]           as the paper set it: see `mctsvs.bench.record.paper_options`
 
-Text is read where it comes in, on the command line; everything behind it passes cases on.
-
-What can be compared: the library's methods, and references that are run beside them and are none of them.
+Text is read where it comes in, on the command line; everything behind it passes `ConfiguredMethod` on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ PAPER = "paper"
 
 @dataclass(frozen=True)
 class ConfiguredMethod:
-    """A method and its options; equal if they would run the same."""
+    """A method and its options; two are equal if they would run the same.
+
+    >>> parse("mcts-vs-bo[cp=0.1]").options
+    {'cp': 0.1}
+    """
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -47,22 +51,22 @@ class ConfiguredMethod:
         return hash(self.label)
 
     @property
-    def contender(self) -> Algorithm:
+    def algorithm(self) -> Algorithm:
         """What is run."""
         return find(self.method)
 
     def with_options(self, options: Mapping[str, Any], paper: bool = False) -> ConfiguredMethod:
-        """The same with further options where it does not set them itself; `paper` where the paper sets anything."""
+        """The same with further options where it sets none itself; `paper`: as in the paper, if that sets anything."""
         return ConfiguredMethod(
-            self.method, {**options, **self.options}, self.paper or (paper and self.contender.in_paper)
+            self.method, {**options, **self.options}, self.paper or (paper and self.algorithm.in_paper)
         )
 
     def check(self, problem: Problem) -> None:
-        """Raises `InputError` if the case cannot be run on the problem: an option's value, a missing library."""
-        contender = self.contender
-        contender.check(self.options, problem, self.paper)
+        """Raises `InputError` if it cannot be run on the problem: an option's value, a missing library."""
+        algorithm = self.algorithm
+        algorithm.check(self.options, problem, self.paper)
         d = self.options.get("d")
-        if d is not None and not contender.checks_d and d > problem.dimension:
+        if d is not None and not algorithm.checks_d and d > problem.dimension:
             raise InputError(f"d={d} in {self.label!r} is too large: {problem.name} has {problem.dimension} variables")
 
     def run(
@@ -74,24 +78,45 @@ class ConfiguredMethod:
         variation: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> RunRecord:
-        """Run it once."""
+        """Run it once.
+
+        Args:
+            problem: What is optimised.
+            budget: Number of evaluations.
+            seed: Of everything random in the run.
+            variation: How the problem was varied; it is only written into the record.
+            progress: Called after each evaluation with the best value so far.
+
+        Returns:
+            The record of the run.
+        """
         setting = RunSettings(problem.name, self.method, seed, budget, dict(self.options), dict(variation or {}))
-        return self.contender.run(problem, setting, self.paper, progress)
+        return self.algorithm.run(problem, setting, self.paper, progress)
 
 
 def parse(text: str) -> ConfiguredMethod:
-    """The case that `text` writes; the method and the names of its options exist."""
+    """The configured method that `text` writes.
+
+    Args:
+        text: A name, with options in brackets if wanted: `mcts-vs-bo[cp=0.1,k=10]`.
+
+    Returns:
+        The method; its name and the names of its options are known to exist, their values are not checked.
+
+    Raises:
+        InputError: There is no such method or option, or a bracket is not closed.
+    """
     word, bracket, rest = text.strip().partition("[")
     if bracket and not rest.endswith("]"):
         raise InputError(f"{text!r} is no method with options: write NAME[OPTION=VALUE,...], with the bracket closed")
-    contender, paper = find(word.strip()), False
-    known = contender.options
+    algorithm, paper = find(word.strip()), False
+    known = algorithm.options
     options: dict[str, Any] = {}
     for part in split(rest[:-1]) if bracket else []:
         name, equals, value = part.partition("=")
-        if part == PAPER and not contender.in_paper:
+        if part == PAPER and not algorithm.in_paper:
             raise InputError(
-                f"{text!r} is no case: the paper sets nothing of {contender.name!r}, so leave out {PAPER!r}"
+                f"{text!r} is no method: the paper sets nothing of {algorithm.name!r}, so leave out {PAPER!r}"
             )
         if part == PAPER:
             paper = True
@@ -99,10 +124,10 @@ def parse(text: str) -> ConfiguredMethod:
             raise InputError(f"{part!r} in {text!r} is no option: write OPTION=VALUE, or {PAPER}")
         elif name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise InputError(f"method {contender.name!r} has no option {name!r}: {has}")
+            raise InputError(f"method {algorithm.name!r} has no option {name!r}: {has}")
         else:
             options[name] = literal(value)
-    return ConfiguredMethod(contender.name, options, paper)
+    return ConfiguredMethod(algorithm.name, options, paper)
 
 
 def split(text: str) -> list[str]:
@@ -146,7 +171,7 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Algorithm(ABC):
-    """One of them; options are what a case gives it."""
+    """What is run; the options are those of a configured method."""
 
     name: str
     extra: str | None = None  # of the package, as in pip install 'mctsvs[extra]'

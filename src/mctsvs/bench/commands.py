@@ -22,12 +22,10 @@ from rich.table import Table
 from mctsvs.bench import (
     algorithms,
     comparison,
-    critical_difference,
     figures,
     grid,
     problems,
-    results_csv,
-    results_table,
+    results,
 )
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.display import display
@@ -36,14 +34,13 @@ from mctsvs.bench.paper.entries import ENTRIES
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.problems import data
 from mctsvs.bench.record import paper_options
-from mctsvs.bench.run_store import Job, RunStore
-from mctsvs.bench.runs import Runs, collect
+from mctsvs.bench.run_store import Job, Runs, RunStore, collect
 from mctsvs.cli import run as execution
 from mctsvs.cli.arguments import Parser, whole
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.utils import plugins
+from mctsvs.utils.formatting import clock
 from mctsvs.utils.validation import InputError, check_count
-from mctsvs.visualization.progress import clock
 
 DEFAULT_METHODS = "auto,mcts-vs,bo-dsp,random"
 MOST_SEEDS = 100_000  # more are a slip of the finger
@@ -169,7 +166,7 @@ def _add_compare(commands: Any) -> None:
     command.add_argument("--paper", action="store_true", help="every method as the paper sets it, if it does")
     command.add_argument("--reference", metavar="METHOD", help="test the others against it; default: the first")
     command.add_argument(
-        "--format", choices=results_table.FORMATS, default="csv", help="form of the table; default: %(default)s"
+        "--format", choices=results.FORMATS, default="csv", help="form of the table; default: %(default)s"
     )
     command.add_argument("--by-seconds", action="store_true", help="draw against wall seconds too")
     _add_shared(command, "comparison")
@@ -311,11 +308,11 @@ def compare(arguments: argparse.Namespace) -> int:
         names, wanted_cases, wanted_seeds, arguments.budget, variation=plain, problem_seed=arguments.problem_seed
     )
     store = RunStore(arguments.output / "runs", say)
-    results_table.check(arguments.output / f"results.{arguments.format}")
+    results.check_table(arguments.output / f"results.{arguments.format}")
     console = Console(stderr=True, quiet=arguments.quiet)
-    with store.claimed():  # until everything is written: another command in this folder writes the same files
+    with store.locked():  # until everything is written: another command in this folder writes the same files
         with display(console) as listen:
-            progress = grid.work(jobs, store, arguments.workers, listen)
+            progress = grid.run_jobs(jobs, store, arguments.workers, listen)
         varied = ", ".join(f"{name}={value}" for name, value in plain.items())
         title = f"{', '.join(names)}{f' ({varied})' if varied else ''}"
         head = comparison.head(title, compare_command(arguments), store.last_day(jobs), progress.versions)
@@ -335,14 +332,14 @@ def _write(
 ) -> tuple[list[str], str]:
     """The table, and a summary and figures of whatever is finished; the names of the files, and the summary."""
     path = arguments.output / f"results.{arguments.format}"
-    results_table.write(jobs, store, path)
+    results.write_table(jobs, store, path)
     every = collect(jobs, store)
     if not every:
         return [path.name], ""
     text = comparison.summary(every, reference)
     page_head.write(arguments.output / "summary.md", head + text)
-    page_head.write(arguments.output / "summary.tex", comparison.latex_table(every))
-    results_csv.write(arguments.output / "seeds.csv", comparison.seeds(every))
+    page_head.write(arguments.output / "summary.tex", comparison.latex_table(every, reference))
+    results.write(arguments.output / "seeds.csv", comparison.seeds(every))
     drawn = _draw(every, arguments.output, arguments.by_seconds)
     return [path.name, "summary.md", "summary.tex", "seeds.csv", *drawn], text
 
@@ -378,7 +375,7 @@ def _draw(every: Mapping[tuple[str, ConfiguredMethod], Runs], folder: Path, by_s
             plots = [comparison.plot(problem, own, seconds) for problem, own in comparison.by_problem(every).items()]
             paths += figures.draw(plots, folder / name)
         if (ranked := comparison.ranked(every)) is not None:
-            paths += critical_difference.draw(ranked, folder / "ranks")
+            paths += figures.draw_ranking(ranked, folder / "ranks")
     except InputError as error:
         print(f"mctsvs: no figure: {error}", file=sys.stderr)
     return [path.name for path in paths]
@@ -410,7 +407,7 @@ def reproduce_entries(arguments: argparse.Namespace) -> int:
     skipped: list[str] = []
     for entry in entries:
         started = time.monotonic()
-        with store.claimed() if entry.panels else nullcontext(), display(console, entry.name) as listen:
+        with store.locked() if entry.panels else nullcontext(), display(console, entry.name) as listen:
             outcome = reproduce.reproduce(entry, choice, store, folder, workers=arguments.workers, listen=listen)
         failures += outcome.failures
         for note in outcome.notes:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mctsvs.bench.grid import Listener, Progress
 from mctsvs.bench.run_store import Job
-from mctsvs.visualization.progress import clock
+from mctsvs.utils.formatting import clock
 
 SHOWN = 12  # problems with their best value
 

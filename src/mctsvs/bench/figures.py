@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mctsvs.bench.styles import BLUE, COMPACT, DARK, DASHES, MARKERS, Style, short_names, styles
+from mctsvs.bench.stats import Ranking
+from mctsvs.bench.styles import BLUE, COMPACT, DARK, DASHES, MARKERS, Style, short_names, styles, written
 from mctsvs.utils.validation import Array, InputError
 
 BARS = 7  # error bars of a curve across a whole plot
@@ -96,6 +97,7 @@ LOOK = {
     "svg.hashsalt": "mctsvs",
     "svg.fonttype": "none",
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.wspace": 0.06,  # so that no label touches the plot to its left
 }
 
 
@@ -126,7 +128,18 @@ def columns(plots: int, most: int = 4) -> int:
 
 
 def draw(plots: Sequence[Plot], stem: Path) -> list[Path]:
-    """Write stem.png, stem.svg and stem.pdf."""
+    """Draw curves side by side, with one legend for all plots.
+
+    Args:
+        plots: What is drawn, in rows of four at most.
+        stem: Where to write, without an ending.
+
+    Returns:
+        The files: stem.png, stem.svg and stem.pdf.
+
+    Raises:
+        InputError: matplotlib is not installed, or a file cannot be written.
+    """
     mpl = matplotlib()
     with mpl.rc_context(LOOK):
         wide = columns(len(plots))
@@ -190,6 +203,37 @@ def draw_dots(rows: Sequence[tuple[str, Sequence[Dot]]], stem: Path, axis: str, 
             ax.margins(x=0.08)
         figure.supxlabel(axis, fontsize=9)
         figure.legend(list(drawn.values()), list(drawn), loc="outside upper center", ncols=2)
+        return save(figure, stem)
+
+
+def draw_ranking(found: Ranking, stem: Path) -> list[Path]:
+    """A line of ranks with the methods on it; a bar joins those that do not differ significantly."""
+    mpl = matplotlib()
+    names, k = list(found.ranks), len(found.ranks)
+    half, groups = (k + 1) // 2, found.groups()
+    with mpl.rc_context(LOOK):
+        figure = mpl.figure.Figure(figsize=(6.4, 1.1 + 0.24 * half + 0.12 * len(groups)))
+        ax = figure.subplots()
+        ax.set_axis_off()
+        bars = 0.35 * len(groups)
+        ax.set(xlim=(0.0, k + 1.0), ylim=(-(half + 1.0) - bars, 1.6))
+        ax.plot([1, k], [0, 0], color=DARK, linewidth=1.2)
+        for rank in range(1, k + 1):
+            ax.plot([rank, rank], [0, 0.15], color=DARK, linewidth=1.0)
+            ax.annotate(str(rank), (rank, 0.25), ha="center", fontsize=8)
+        for i, group in enumerate(groups):
+            ends = [found.ranks[group[0]] - 0.05, found.ranks[group[-1]] + 0.05]
+            ax.plot(ends, [-0.25 - 0.35 * i] * 2, color="black", linewidth=3.0, solid_capstyle="round")
+        for i, name in enumerate(names):
+            left = i < half
+            level = -(0.8 + bars + (i if left else k - 1 - i))
+            end = 0.9 if left else k + 0.1
+            ax.plot([found.ranks[name]] * 2 + [end], [0, level, level], color=DARK, linewidth=0.8)
+            words = f"{written(name)}  {found.ranks[name]:.2f}"
+            ax.annotate(words, (end, level), ha="right" if left else "left", va="center", fontsize=8)
+        ax.plot([1, 1 + found.difference], [1.0, 1.0], color=DARK, linewidth=1.6, marker="|", markersize=6)
+        text = f"critical difference {found.difference:.2f}; mean rank over {found.problems} problems"
+        ax.annotate(text, (1, 1.2), fontsize=8)
         return save(figure, stem)
 
 

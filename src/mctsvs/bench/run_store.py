@@ -1,4 +1,4 @@
-"""Finished runs on disk: one file each, complete or not there at all.
+"""Finished runs on disk, one file each, complete or not there at all; and those of one method side by side.
 
 A run is written to a temporary name and renamed, so that killing a process at any moment leaves whole files only. The
 name carries a digest of what was run: problem and its variation, method and options, seed and budget. A file that a
@@ -15,16 +15,19 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import numpy as np
+
 import mctsvs
 from mctsvs.bench.algorithms import ConfiguredMethod, plain
 from mctsvs.bench.record import RunRecord, without_nan
-from mctsvs.utils.validation import InputError
+from mctsvs.bench.stats import Summary, summary
+from mctsvs.utils.validation import Array, InputError
 
 ROUNDED = 6  # decimals of stored seconds
 FORMAT = 1  # of a stored run
@@ -66,8 +69,8 @@ class Job:
 
     @staticmethod
     def of(state: Mapping[str, Any]) -> Job:
-        case = ConfiguredMethod(state["method"], state["options"], state["paper"])
-        return Job(state["problem"], case, state["seed"], state["budget"], state["variation"])
+        method = ConfiguredMethod(state["method"], state["options"], state["paper"])
+        return Job(state["problem"], method, state["seed"], state["budget"], state["variation"])
 
     @property
     def key(self) -> str:
@@ -81,11 +84,11 @@ class Job:
 
 
 class RunStore:
-    """A folder of finished runs; `say` is given a line for people now and then."""
+    """A folder of finished runs; `notify` is given a line for people now and then."""
 
-    def __init__(self, folder: Path, say: Callable[[str], object] = lambda line: None) -> None:
-        self.folder, self.say = folder, say
-        self.claim: IO[bytes] | None = None  # the locked file while the folder is claimed
+    def __init__(self, folder: Path, notify: Callable[[str], object] = lambda line: None) -> None:
+        self.folder, self.notify = folder, notify
+        self._locked = False
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -98,7 +101,14 @@ class RunStore:
         return self.path(job).is_file()
 
     def save(self, job: Job, record: RunRecord, direction: str, optimum: float | None) -> None:
-        """Write a finished run; whole or not at all."""
+        """Write a finished run; whole or not at all.
+
+        Args:
+            job: What was run; it names the file.
+            record: What the run left behind.
+            direction: Of the problem, "minimize" or "maximize".
+            optimum: Of the problem; None: not known.
+        """
         content = record.state()
         for name in ("thinking", "elapsed"):
             content[name] = [round(seconds, ROUNDED) for seconds in content[name]]
@@ -113,6 +123,7 @@ class RunStore:
             packed.write(text.encode())
 
     def load(self, job: Job) -> StoredRun:
+        """The finished run; raises `InputError` where there is none, `DamagedRunError` where it cannot be read."""
         path = self.path(job)
         try:
             with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -151,7 +162,7 @@ class RunStore:
                 path.replace(aside)
             except OSError as error:
                 raise InputError(f"cannot rename the damaged file {str(path)!r}: {error.strerror}") from None
-            self.say(f"{str(path)!r} is damaged: it is now {aside.name}, and the run is done again")
+            self.notify(f"{str(path)!r} is damaged: it is now {aside.name}, and the run is done again")
             return None
 
     def last_day(self, jobs: Iterable[Job]) -> str:
@@ -166,32 +177,27 @@ class RunStore:
                 partial.unlink()
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """No other command works in this folder meanwhile; inside a claim, another of the same store is none.
+    def locked(self) -> Iterator[None]:
+        """No other command works in this folder meanwhile; inside a lock, another of the same store is none.
 
-        Workers inherit the locked file, so that the orphans of a killed command hold its claim until they end.
+        Forked workers inherit the locked file: those of a killed command hold its lock until they end.
         """
-        if self.claim is not None:
+        if self._locked:
             yield
             return
         with opened(self.folder / ".lock", "ab") as file:
             if not lock(file, PATIENCE[0]):
-                self.say(f"waiting for another comparison in {str(self.folder)!r}")
+                self.notify(f"waiting for another comparison in {str(self.folder)!r}")
                 if not lock(file, PATIENCE[1]):
                     raise InputError(
                         f"another comparison is running in {str(self.folder)!r}: wait for it, or use another"
                     )
             self.tidy()
-            self.claim = file
+            self._locked = True
             try:
                 yield
             finally:
-                self.claim = None
-
-    @property
-    def inherited(self) -> tuple[int, ...]:
-        """File descriptors for worker processes, where there are such things."""
-        return () if self.claim is None or os.name != "posix" else (self.claim.fileno(),)
+                self._locked = False
 
 
 @dataclass(frozen=True)
@@ -282,3 +288,85 @@ def lock(file: IO[bytes], patience: float) -> bool:
             time.sleep(0.05)
         else:
             return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """The runs of one method on one problem: seeds as rows, evaluations as columns."""
+
+    seeds: tuple[int, ...]
+    best: Array
+    thinking: Array  # optimiser seconds so far
+    elapsed: Array  # wall seconds so far
+    recall: Array  # one for each seed; NaN where unknown
+    cpu: Array  # processor seconds of each run's ask and tell
+    maximise: bool = True
+    optimum: float | None = None
+    extra: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def budget(self) -> int:
+        return int(self.best.shape[1])
+
+    @property
+    def final(self) -> Array:
+        return self.best[:, -1]
+
+    @property
+    def missing(self) -> float:
+        """The share of the runs that ended without a feasible value."""
+        return float(np.isnan(self.final).mean())
+
+    @property
+    def merit(self) -> float:
+        """The mean of the others' last values as something to be small; infinite where there are none."""
+        mean = self.at(self.budget).mean
+        return np.inf if np.isnan(mean) else -mean if self.maximise else mean
+
+    @property
+    def seconds(self) -> Array:
+        """Optimiser seconds of each run."""
+        return self.thinking[:, -1]
+
+    def at(self, evaluations: int) -> Summary:
+        """Of the best values after so many evaluations."""
+        if evaluations > self.budget:
+            return summary([])
+        return summary(self.best[:, evaluations - 1])
+
+    def paired(self, other: Runs) -> tuple[Array, Array]:
+        """Final values of the seeds both have, in the same order."""
+        shared = sorted(set(self.seeds) & set(other.seeds))
+        mine, theirs = (np.array([runs.final[runs.seeds.index(seed)] for seed in shared]) for runs in (self, other))
+        return mine, theirs
+
+
+def collect(jobs: Sequence[Job], store: RunStore) -> dict[tuple[str, ConfiguredMethod], Runs]:
+    """(problem, method) -> its finished runs, in the order of the jobs."""
+    members: dict[tuple[str, ConfiguredMethod], list[Job]] = {}
+    for job in dict.fromkeys(jobs):
+        if job in store:
+            members.setdefault((job.problem, job.case), []).append(job)
+    return {key: finished(own, store) for key, own in members.items()}
+
+
+def finished(jobs: Sequence[Job], store: RunStore) -> Runs:
+    """The finished runs of jobs that differ in their seeds only."""
+    jobs = sorted(jobs, key=lambda job: job.seed)
+    stored = [store.load(job) for job in jobs]
+
+    def rows(name: str) -> Array:
+        return np.array([run.series(name) for run in stored], dtype=np.float64)
+
+    recall = [np.nan if run.record["recall"] is None else run.record["recall"] for run in stored]
+    return Runs(
+        seeds=tuple(job.seed for job in jobs),
+        best=rows("trace"),
+        thinking=rows("thinking"),
+        elapsed=rows("elapsed"),
+        recall=np.array(recall, dtype=np.float64),
+        cpu=np.array([run.record["cpu_seconds"] for run in stored], dtype=np.float64),
+        maximise=stored[0].direction == "maximize",
+        optimum=stored[0].optimum,
+        extra={name: rows(name) for name in stored[0].record["extra"]},
+    )

@@ -65,7 +65,7 @@ def with_solver(problem: Problem, selector: str, seed: int, *, ard: bool = False
     chosen = selectors.make(selector, problem.dimension, **({"samples": samples} if selector == "mcts" else {}))
     solver, rng = SklearnSolver(SklearnOptions(ard=ard)), np.random.default_rng(seed)
     options = SubspaceOptions(samples=samples)
-    opt._engine = SubspaceEngine(opt.space.offsets, rng, options, selector=chosen, solver=solver)
+    opt._core.engine = SubspaceEngine(opt.space.offsets, rng, options, selector=chosen, solver=solver)
     return opt
 
 

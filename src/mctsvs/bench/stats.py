@@ -1,4 +1,4 @@
-"""Statistics of comparisons: means with standard errors, ranks, the Wilcoxon signed-rank test and its marks."""
+"""Statistics of comparisons: means with standard errors, ranks, and the tests of Wilcoxon and of Friedman."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mctsvs.utils.validation import Array
 
 BETTER, WORSE, LEVEL = "+", "-", "≈"
 CONFIDENCE = 0.05  # as in the paper
+FEWEST_PAIRS = 6  # so that the signed-rank test can fall below that
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,22 @@ def signed_rank(one: npt.ArrayLike, other: npt.ArrayLike) -> float:
     return float(wilcoxon(difference).pvalue)
 
 
-def mark(reference: npt.ArrayLike, other: npt.ArrayLike, *, maximise: bool = True, level: float = CONFIDENCE) -> str:
-    """+ where the reference is significantly better than the other, - where worse, ≈ where neither.
+def least_p(pairs: int) -> float:
+    """The smallest p-value of the two-sided signed-rank test of so many pairs: all differences have one sign."""
+    return min(1.0, 2.0 ** (1 - pairs))
 
-    As in the paper's table; which one is better is decided by the larger sum of ranks.
+
+def mark(reference: npt.ArrayLike, other: npt.ArrayLike, *, maximise: bool = True, level: float = CONFIDENCE) -> str:
+    """Whether the reference is significantly better than another method, as in the paper's table.
+
+    Args:
+        reference: Its values.
+        other: The other's values, in the same order of seeds.
+        maximise: Whether larger values are better.
+        level: The p-value from which on a difference is not significant.
+
+    Returns:
+        + where it is better, - where it is worse, by the larger sum of ranks; ≈ where neither.
     """
     from scipy.stats import rankdata
 
@@ -137,3 +150,52 @@ def at_seconds(seconds: Array, best: Array, grid: Array) -> Array:
     """Best so far of one run at given times: a step function, NaN before the first evaluation."""
     position = np.searchsorted(seconds, grid, side="right") - 1
     return np.where(position >= 0, best[np.maximum(position, 0)], np.nan)
+
+
+FEWEST = 3  # methods, and problems, that a diagram is made of
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mean ranks, best first, of methods that were run on all of the problems."""
+
+    ranks: Mapping[str, float]
+    problems: int
+    p_value: float  # of Friedman's test that all methods are alike
+    difference: float  # mean ranks further apart than this differ significantly
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """The longest runs of neighbours that do not differ."""
+        names, found = list(self.ranks), list[tuple[str, ...]]()
+        for i, first in enumerate(names):
+            group = tuple(n for n in names[i:] if self.ranks[n] - self.ranks[first] < self.difference)
+            if len(group) > 1 and not (found and set(group) <= set(found[-1])):
+                found.append(group)
+        return found
+
+
+def ranking(means: Mapping[str, Mapping[str, float]], maximise: Mapping[str, bool]) -> Ranking | None:
+    """Friedman's test, and the critical difference of mean ranks after Nemenyi.
+
+    J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 2006.
+
+    Args:
+        means: Problem -> method -> mean value. Methods that lack a problem are left out.
+        maximise: Problem -> whether larger values are better.
+
+    Returns:
+        The ranking; None where too little was compared.
+    """
+    from scipy.stats import friedmanchisquare, studentized_range
+
+    everywhere = set.intersection(*(set(row) for row in means.values())) if means else set()
+    methods = [m for m in next(iter(means.values()), {}) if m in everywhere]
+    k, n = len(methods), len(means)
+    if k < FEWEST or n < FEWEST:
+        return None
+    placed = [ranks({m: row[m] for m in methods}, maximise=maximise[p]) for p, row in means.items()]
+    table = np.array([[row[m] for m in methods] for row in placed])
+    mean = dict(sorted(zip(methods, table.mean(axis=0).tolist(), strict=True), key=lambda item: item[1]))
+    p_value = float(friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).all() else 1.0
+    quantile = float(studentized_range.ppf(1.0 - CONFIDENCE, k, np.inf)) / np.sqrt(2.0)
+    return Ranking(mean, n, p_value, quantile * float(np.sqrt(k * (k + 1) / (6.0 * n))))

@@ -1,6 +1,6 @@
 """How curves look: a colour, dash and marker for each method.
 
-A method looks the same in every figure of the paper; the cases of an ablation take the palette in order. Curves of one
+A method looks the same in every figure of the paper; variants of one method take the palette in order. Curves of one
 figure differ in colour, in how dark it is, and in marker, as long as there are colours.
 """
 
@@ -69,7 +69,7 @@ STYLES: Mapping[str, Style] = {
 def styles(labels: Sequence[str]) -> dict[str, Style]:
     """A method has its own style wherever another has not taken its colour or its marker.
 
-    What is left, and the cases of one method, take in order what is least used.
+    What is left, and the variants of one method, take in order what is least used.
     """
     methods = [label.partition("[")[0] for label in labels]
     found: dict[str, Style] = {}
@@ -140,7 +140,7 @@ def quantity(problem: str) -> str:
 
 
 def written(label: str) -> str:
-    """A case as the paper writes it: MCTS-VS-BO, C_p = 0.1."""
+    """A method as the paper writes it: MCTS-VS-BO, C_p = 0.1."""
     method, bracket, rest = label.partition("[")
     parts = [WORDS.get(part, part.upper() if part in CAPITALS else part) for part in method.split("-")]
     name = METHODS.get(method, "-".join(parts))

@@ -36,6 +36,7 @@ class SuiteRanking:
         return SuiteRanking(tuple(methods), tuple(whole), np.where(np.isnan(table), np.inf, table), known)
 
     def among(self, problems: Sequence[str]) -> SuiteRanking:
+        """The same on these problems alone."""
         kept = [row for row, name in enumerate(self.problems) if name in problems]
         return SuiteRanking(self.methods, tuple(self.problems[row] for row in kept), self.loss[kept], self.known)
 
@@ -54,48 +55,48 @@ class SuiteRanking:
         return counts
 
 
-def overall(contest: SuiteRanking, points: Sequence[int]) -> str:
+def overall(ranking: SuiteRanking, points: Sequence[int]) -> str:
     """Markdown: a line for each method, the best mean rank at the last point first."""
     at = " / ".join(map(str, points))
     head = ["method", *(f"mean rank at {n}" for n in points), f"first at {at}"]
-    columns = [[_short(rank) for rank in contest.mean_ranks(n)] for n in points]
-    columns.append(_joined([contest.near(n, 1.0) for n in points]))
-    if contest.known:
+    columns = [[_short(rank) for rank in ranking.mean_ranks(n)] for n in points]
+    columns.append(_joined([ranking.near(n, 1.0) for n in points]))
+    if ranking.known:
         head.append(f"within 10 % of the best at {at}")
-        columns.append(_joined([contest.near(n, NEAR) for n in points]))
-    return _table(contest, head, columns, points[-1])
+        columns.append(_joined([ranking.near(n, NEAR) for n in points]))
+    return _table(ranking, head, columns, points[-1])
 
 
-def by_group(contest: SuiteRanking, group_of: Callable[[str], str], points: Sequence[int]) -> str:
+def by_group(ranking: SuiteRanking, group_of: Callable[[str], str], points: Sequence[int]) -> str:
     """Markdown: mean ranks at each point, a column for each group of problems."""
     groups: dict[str, list[str]] = {}
-    for problem in contest.problems:
+    for problem in ranking.problems:
         groups.setdefault(group_of(problem), []).append(problem)
-    parts = {name: contest.among(problems) for name, problems in groups.items()}
+    parts = {name: ranking.among(problems) for name, problems in groups.items()}
     ranks = {
         name: [[f"{rank.mean:.2f}" for rank in part.mean_ranks(n)] for n in points] for name, part in parts.items()
     }
     head = ["method", *(f"{name} ({len(part.problems)})" for name, part in parts.items())]
-    return _table(contest, head, [_joined(of_group) for of_group in ranks.values()], points[-1])
+    return _table(ranking, head, [_joined(of_group) for of_group in ranks.values()], points[-1])
 
 
-def section(contest: SuiteRanking, group_of: Callable[[str], str], points: Sequence[int]) -> str:
+def section(ranking: SuiteRanking, group_of: Callable[[str], str], points: Sequence[int]) -> str:
     """Both tables, at those of the points that were reached."""
-    budget = contest.loss.shape[2]
+    budget = ranking.loss.shape[2]
     points = [n for n in points if n <= budget] or [budget]
     at = " / ".join(map(str, points))
-    groupwise = f"Mean rank at {at}, by group of functions (problems in it):\n\n{by_group(contest, group_of, points)}"
-    return f"{len(contest.problems)} problems.\n\n{overall(contest, points)}\n\n{groupwise}\n"
+    groupwise = f"Mean rank at {at}, by group of functions (problems in it):\n\n{by_group(ranking, group_of, points)}"
+    return f"{len(ranking.problems)} problems.\n\n{overall(ranking, points)}\n\n{groupwise}\n"
 
 
-def figure(contests: Mapping[str, SuiteRanking], stem: Path, points: Sequence[int] = ()) -> list[Path]:
-    """Mean rank by evaluations, or after so many of them alone; a plot for each contest, by its title."""
+def figure(rankings: Mapping[str, SuiteRanking], stem: Path, points: Sequence[int] = ()) -> list[Path]:
+    """Mean rank by evaluations, or after so many of them alone; a plot for each ranking, by its title."""
     plots = []
-    for title, contest in contests.items():
-        x = np.array(points or range(1, contest.ranks.shape[2] + 1), dtype=np.float64)
-        ranks = contest.ranks[:, :, x.astype(np.intp) - 1]
+    for title, ranking in rankings.items():
+        x = np.array(points or range(1, ranking.ranks.shape[2] + 1), dtype=np.float64)
+        ranks = ranking.ranks[:, :, x.astype(np.intp) - 1]
         error = ranks.std(axis=0, ddof=1) / np.sqrt(len(ranks)) if len(ranks) > 1 else np.full(ranks.shape[1:], np.nan)
-        curves = [Curve(name, x, ranks[:, m].mean(axis=0), error[m]) for m, name in enumerate(contest.methods)]
+        curves = [Curve(name, x, ranks[:, m].mean(axis=0), error[m]) for m, name in enumerate(ranking.methods)]
         plots.append(Plot(title.partition(", ")[2], "evaluations", "mean rank", curves))  # the suite is the page's
     return draw(plots, stem)
 
@@ -116,7 +117,7 @@ def _joined(points: Sequence[Sequence[object]]) -> list[str]:
     return [" / ".join(map(str, cells)) for cells in zip(*points, strict=True)]
 
 
-def _table(contest: SuiteRanking, head: Sequence[str], columns: Sequence[Sequence[str]], last: int) -> str:
-    order = np.argsort([rank.mean for rank in contest.mean_ranks(last)], kind="stable")
-    rows = [[contest.methods[m], *(column[m] for column in columns)] for m in order]
+def _table(ranking: SuiteRanking, head: Sequence[str], columns: Sequence[Sequence[str]], last: int) -> str:
+    order = np.argsort([rank.mean for rank in ranking.mean_ranks(last)], kind="stable")
+    rows = [[ranking.methods[m], *(column[m] for column in columns)] for m in order]
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])

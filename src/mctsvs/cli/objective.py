@@ -19,7 +19,8 @@ from mctsvs.space import Space
 from mctsvs.study import Study
 from mctsvs.trial import Trial
 from mctsvs.utils import plugins
-from mctsvs.utils.validation import InputError, StudyError, closest, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import InputError, StudyError, closest
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -273,7 +273,7 @@ def _begin_study(
             raise StudyError(
                 f"{str(study.path)!r} was created for {was}, or for another variation of it: give another file"
             )
-        if not study.trials and not study.optimizer.queue:
+        if not study.trials and not study.optimizer.enqueued:
             enqueue_x0(study, arguments.x0)
         arguments.own = (arguments.problem or arguments.program) if own else None
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}

@@ -117,7 +117,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def watch(arguments: argparse.Namespace) -> int:
-    from mctsvs.visualization.dashboard.server import serve
+    from mctsvs.visualization.dashboard import serve
 
     serve(arguments.studies, arguments.host, arguments.port, lambda text: print(text, flush=True))
     return 0

@@ -22,7 +22,7 @@ from mctsvs.optimize import violated
 from mctsvs.optimizer import Optimizer
 from mctsvs.study import Study
 from mctsvs.trial import Recommendation, Trial
-from mctsvs.utils.formatting import printable
+from mctsvs.utils.formatting import printable, short_value
 from mctsvs.utils.validation import StudyError
 from mctsvs.visualization.terminal import bar
 
@@ -51,7 +51,7 @@ def table(importance: Mapping[str, float], best: Mapping[str, Any], width: int) 
     rows.add_column("at the best point", no_wrap=True, overflow="ellipsis")
     for name in shown:
         score = importance[name]
-        value = as_short_text(best[name]) if name in best else "-"
+        value = short_value(best[name]) if name in best else "-"
         drawn = bar(score, max(4, min(30, width // 4)))
         rows.add_row(Text(printable(name)), f"{score:.3f}", Text(drawn, style="cyan"), Text(printable(value)))
     rest = len(importance) - len(shown)
@@ -200,10 +200,6 @@ def _point(importance: Mapping[str, float], params: Mapping[str, Any]) -> str:
     names: Sequence[str] = list(params)
     there = [name for name in _found(importance) if name in params]
     shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
-    values = "  ".join(f"{name}={as_short_text(params[name])}" for name in shown)
+    values = "  ".join(f"{name}={short_value(params[name])}" for name in shown)
     more = len(names) - len(shown)
     return values + (f"  and {more} more" if more else "")
-
-
-def as_short_text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -25,7 +25,7 @@ import numpy as np
 from mctsvs.methods import registry
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal
 from mctsvs.methods.constraint_ranking import ConstraintRanking
-from mctsvs.methods.history import ELSEWHERE
+from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints
 from mctsvs.trial import as_noise
@@ -67,7 +67,7 @@ class _Follower:
         self.everything = np.arange(len(self.space))
         self.finished = 0  # trials before this one are all known
         self.known: set[int] = set()  # and these after it
-        self.tickets: dict[int, int] = {}  # of unfinished trials whose points this engine proposed
+        self.proposal_ids: dict[int, int] = {}  # of unfinished trials whose points this engine proposed
         self.merit: ConstraintRanking | None = None  # from the first trial on that has constraints
 
     def learn(self, trials: Sequence[FrozenTrial], sign: float) -> None:
@@ -76,36 +76,36 @@ class _Follower:
             if not trial.state.is_finished() or trial.number in self.known:
                 continue
             self.known.add(trial.number)
-            ticket, unit = self.tickets.pop(trial.number, ELSEWHERE), self.unit(trial)
+            proposal_id, unit = self.proposal_ids.pop(trial.number, EXTERNAL), self.unit(trial)
             self.alone &= all(name in self.search_space or d.single() for name, d in trial.distributions.items())
             if unit is not None:
                 self.points.add(unit)
                 complete = trial.state == TrialState.COMPLETE and trial.value is not None
                 y = sign * float(trial.value or 0.0) if complete else np.nan
-                self.engine.absorb([self.observation(trial, unit, y if np.isfinite(y) else np.nan, ticket)])
+                self.engine.observe([self.observation(trial, unit, y if np.isfinite(y) else np.nan, proposal_id)])
         while self.finished in self.known:
             self.known.remove(self.finished)
             self.finished += 1
 
-    def observation(self, trial: FrozenTrial, unit: Array, y: float, ticket: int) -> Observation:
+    def observation(self, trial: FrozenTrial, unit: Array, y: float, proposal_id: int) -> Observation:
         """With the constraints, where there are any: y is then the merit, see `mctsvs.methods.constraint_ranking`."""
         given = trial.system_attrs.get(CONSTRAINTS)
         row = None if given is None else np.array(given, dtype=np.float64)
         if row is not None and self.merit is None and len(row):
             self.merit = ConstraintRanking(len(row))
         if self.merit is None:
-            return Observation(unit, y, self.moved(trial), ticket, noise=self.noise)
+            return Observation(unit, y, self.moved(trial), proposal_id, noise=self.noise)
         row = self.merit.unknown if row is None or len(row) != len(self.merit.unknown) else row
         merit = self.merit.add(y, row)
-        return Observation(unit, merit, self.moved(trial), ticket, y, row, self.noise)
+        return Observation(unit, merit, self.moved(trial), proposal_id, y, row, self.noise)
 
     def pending(self, trials: Sequence[FrozenTrial]) -> Pending:
         """Those of the trials that have all of their parameters."""
         units = {t.number: unit for t in trials if (unit := self.unit(t)) is not None}
         for unit in units.values():
             self.points.add(unit)
-        tickets = np.array([self.tickets.get(number, ELSEWHERE) for number in units], dtype=np.intp)
-        return Pending(np.array(list(units.values())).reshape(len(units), self.space.n_coordinates), tickets)
+        proposal_ids = np.array([self.proposal_ids.get(number, EXTERNAL) for number in units], dtype=np.intp)
+        return Pending(np.array(list(units.values())).reshape(len(units), self.space.n_coordinates), proposal_ids)
 
     @property
     def exhausted(self) -> bool:
@@ -145,14 +145,24 @@ class _Follower:
 
 
 class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
-    """Variable selection by Monte Carlo tree search, or any other of our methods, in Optuna.
+    """Any of our methods in Optuna.
 
-    method               a name from `mctsvs methods`; further keyword arguments are that method's options
-    seed                 a whole number; None draws one. Workers on one storage need different ones, or None.
-    noise                standard deviation of the values' noise, 0 for exact ones; None: not known
-    independent_sampler  for parameters that not all trials have; default: Optuna's TPE
-    constraints_func     as Optuna's samplers take it: of a finished trial, the measured constraints, at most 0 where
-                         they hold. They are kept in the trial, so that every worker on the storage knows them
+    Args:
+        method: A name that `mctsvs methods` lists.
+        seed: A whole number; None draws one. Workers on one storage need different ones, or None.
+        noise: Standard deviation of the values' noise, 0 for exact ones; None where it is not known.
+        independent_sampler: For parameters that not all trials have; default: Optuna's TPE.
+        constraints_func: As Optuna's samplers take it: of a finished trial, the measured constraints, at most 0 where
+            they hold. They are kept in the trial, so that every worker on the storage knows them.
+        **options: Options of the method.
+
+    Raises:
+        InputError: An argument cannot be used; the sentence says why.
+
+    Example:
+        >>> study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
+        >>> study.optimize(objective, n_trials=600)
+        >>> study.sampler.importance()
     """
 
     def __init__(
@@ -175,6 +185,24 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         self._follower: _Follower | None = None
         self._home: int | None = os.getpid()  # None for a copy
         self._lock = threading.RLock()  # n_jobs runs trials in threads
+
+    @property
+    def engine(self) -> Engine | None:
+        """The method's decisions in the study that the sampler follows at present; None before it was asked."""
+        return None if self._follower is None else self._follower.engine
+
+    def importance(self) -> dict[str, float]:
+        """Score the parameters of the study that the sampler follows at present.
+
+        Returns:
+            Name -> score between 0 and 1, most important first; empty before the sampler was asked.
+        """
+        with self._lock:
+            follower = self._follower
+            if follower is None:
+                return {}
+            score = follower.engine.importance()
+        return {follower.space.names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -219,7 +247,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
             unit = follower.fresh(proposal, trial.number)
             own = not search_space.keys() & fixed  # else the trial's point is another one than was proposed
             if own:
-                follower.tickets[trial.number] = proposal.ticket
+                follower.proposal_ids[trial.number] = proposal.proposal_id
         if own:
             moved = [follower.space.names[v] for v in proposal.variables]
             study._storage.set_trial_system_attr(trial._trial_id, VARIABLES, moved)

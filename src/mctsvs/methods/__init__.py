@@ -1,1 +1,1 @@
-"""Methods: decisions over the unit cube, by name in `registry`, with `base.HistoryEngine` as their base class."""
+"""Methods: decisions over the unit cube, by name in `registry`, with `base.Engine` as their base class."""

@@ -1,25 +1,26 @@
 """Engines: pure decisions over the unit cube. They never call the objective, and they always maximise.
 
-An engine numbers its proposals, and the number comes back with the value: the ticket. So values may come in any order
-or never, and a point that has no ticket is visibly somebody else's.
+An engine numbers its proposals, and the number comes back with the value as its `proposal_id`. Values may come in any
+order or never, and a point without one is visibly somebody else's.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mctsvs.methods.history import ELSEWHERE, MORE, History
+from mctsvs.methods.history import EXTERNAL, MORE, History
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.space import Region
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved
-from mctsvs.utils.validation import LARGEST, Array, Indices, State
+from mctsvs.utils.validation import LARGEST, Array, Indices
 
 if TYPE_CHECKING:
     from mctsvs.gp.optimize_acqf_mixed import Lattice
@@ -29,29 +30,55 @@ MANY = 10  # coordinates, from which on a design may lie around a point
 
 @dataclass(frozen=True)
 class Proposal:
-    """A point to evaluate, and the variables that were moved to make it."""
+    """A point to evaluate, made by `Engine.proposal`.
 
-    x: Array  # (D,) in the unit cube
+    Attributes:
+        x: (D,) the point in the unit cube.
+        variables: The variables that were moved to make it.
+        iteration: Of the selector that chose the variables; 0 for the initial design.
+        proposal_id: Its number among the engine's proposals.
+        purpose: What its value is to tell, in words for people.
+    """
+
+    x: Array
     variables: Indices
-    iteration: int = 0  # of the selector that chose the variables; 0 for the initial design
-    ticket: int = ELSEWHERE  # its number among the engine's proposals
-    purpose: str = ""  # what its value is to tell, in words for people
+    iteration: int = 0
+    proposal_id: int = EXTERNAL
+    purpose: str = ""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A point with its value (NaN: the evaluation failed) and the variables it was made by moving.
+    """A point with its value.
 
     Values whose squares could overflow in sums are cut to the largest that is safe, so that no engine need think of it.
+
+    Attributes:
+        x: (D,) the point in the unit cube.
+        y: Its value, larger is better; NaN where the evaluation failed.
+        variables: The variables it was made by moving.
+        proposal_id: Of the proposal it answers; `EXTERNAL` for a point of the user's, or of another run.
+        objective: Beside constraints, the value itself, of which y is then the merit; NaN where it is missing.
+        constraints: (m,) measured constraints, NaN where they are not known.
+        noise: Standard deviation of the value's noise, where it was told.
     """
 
     x: Array
     y: float
     variables: Indices
-    ticket: int = ELSEWHERE  # of the proposal it answers; `ELSEWHERE`: a point of the user's, or of another run
-    objective: float | None = None  # beside constraints, the value itself, of which y is then the merit; NaN: missing
-    constraints: Array | None = None  # (m,) measured, NaN unknown
-    noise: float | None = None  # standard deviation of the value's noise, where it was told
+    proposal_id: int = EXTERNAL
+    objective: float | None = None
+    constraints: Array | None = None
+    noise: float | None = None
+
+    def __post_init__(self) -> None:
+        if abs(self.y) > LARGEST:
+            object.__setattr__(self, "y", math.copysign(LARGEST, self.y))
+
+    @property
+    def external(self) -> bool:
+        """Whether it answers no proposal."""
+        return self.proposal_id == EXTERNAL
 
     @property
     def more(self) -> dict[str, Any]:
@@ -60,83 +87,191 @@ class Observation:
             return {}
         return {name: value for name in MORE if (value := getattr(self, name)) is not None}
 
-    def __post_init__(self) -> None:
-        if abs(self.y) > LARGEST:
-            object.__setattr__(self, "y", math.copysign(LARGEST, self.y))
-
-    @property
-    def foreign(self) -> bool:
-        return self.ticket == ELSEWHERE
-
 
 @dataclass(frozen=True)
 class Pending:
-    """Points asked for and not yet told."""
+    """Points asked for and not yet told.
 
-    X: Array  # (p, D)
-    tickets: Indices  # (p,)
+    Attributes:
+        X: (p, D) the points in the unit cube.
+        proposal_ids: (p,) the proposals they are, `EXTERNAL` for points of others.
+    """
+
+    X: Array
+    proposal_ids: Indices
 
     @classmethod
-    def of(cls, points: Sequence[Any], dimension: int) -> Pending:
-        """Of things with `unit` and `ticket`."""
-        X = np.array([point.unit for point in points]).reshape(len(points), dimension)
-        return cls(X, np.array([point.ticket for point in points], dtype=np.intp))
+    def of(cls, trials: Sequence[Any], dimension: int) -> Pending:
+        """Collect the points of trials.
+
+        Args:
+            trials: Things with `unit` and `proposal_id`.
+            dimension: Coordinates of the unit cube, D.
+
+        Returns:
+            Their points and proposal ids.
+        """
+        X = np.array([trial.unit for trial in trials]).reshape(len(trials), dimension)
+        return cls(X, np.array([trial.proposal_id for trial in trials], dtype=np.intp))
 
     def beside(self, proposals: Sequence[Proposal]) -> Array:
-        """(p + q, D) these points and those just proposed."""
+        """Add proposals just made.
+
+        Args:
+            proposals: q of them.
+
+        Returns:
+            (p + q, D) all points that wait for a value.
+        """
         return np.concatenate([self.X, *(p.x[None] for p in proposals)])
 
 
-class Engine(Protocol):
-    """A method's decisions.
+class Engine(Saved, ABC):
+    """A method's decisions: what every method derives from.
 
-    The optimiser above it owns trial numbers, direction, units and validation:
+    A subclass gives `propose`, names the fields it saves in `saved`, and its options in `options_type`. It extends
+    `observe` to learn more than the history. All other methods have defaults, and the optimizer looks at nothing else.
+    The optimizer above owns trial numbers, direction, units and validation.
 
-        engine = SomeEngine(offsets, rng, SomeEngine.options_type())
-        engine.plan(600)                                 # how many evaluations there will be, where that is known
-        (proposal,) = engine.propose(1, pending)
-        engine.absorb([Observation(proposal.x, y, proposal.variables, proposal.ticket)])
-        engine.restore(engine.state())                   # continues bit for bit
+    Args:
+        offsets: (V + 1,) variable v owns the coordinates offsets[v]:offsets[v + 1] of the unit cube.
+        rng: The only source of randomness.
+        options: Of the class `options_type`.
 
-    `offsets` (V + 1): variable v owns the coordinates offsets[v]:offsets[v + 1] of the unit cube.
+    Attributes:
+        history: Everything told so far.
+        proposed: How many proposals have been made, which is the number of the next one.
+        region: Where points may lie; None for anywhere in the cube.
+
+    Example:
+        >>> engine = SomeEngine(offsets, rng, SomeEngine.options_type())
+        >>> engine.plan(600)
+        >>> (proposal,) = engine.propose(1, pending)
+        >>> engine.observe([Observation(proposal.x, y, proposal.variables, proposal.proposal_id)])
+        >>> engine.restore(engine.state())  # continues bit for bit
     """
-
-    options_type: ClassVar[type[Any]]  # of `Options`
-
-    def plan(self, budget: int) -> None:
-        """So many evaluations in all; may be said again, and going on beyond it is fine."""
-        ...
-
-    def propose(self, n: int, pending: Pending) -> list[Proposal]: ...
-
-    def absorb(self, batch: Sequence[Observation]) -> None: ...
-
-    def importance(self) -> Array:
-        """(V,) one score per variable in [0, 1], 1 for the most important; all 0 while nothing can be told."""
-        ...
-
-    @property
-    def tree(self) -> Node | None: ...
-
-    def state(self) -> State: ...
-
-    def restore(self, state: State) -> None: ...
-
-
-class HistoryEngine(Saved):
-    """What engines have in common: generator, history, tickets. A subclass adds `propose` and names what it saves."""
 
     options_type: ClassVar[type[Options]] = Options
     saved: ClassVar[tuple[str, ...]] = ("rng", "history", "proposed")
     rng: np.random.Generator
     history: History
-    proposed: int  # tickets given out
-    region: Region | None = None  # where points may lie; None: anywhere in the cube
+    proposed: int
+    region: Region | None = None
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: Options) -> None:
         self.offsets, self.rng, self.options = offsets, rng, options
         self.owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))  # coordinate -> variable
         self.history, self.proposed = History(len(self.owner)), 0
+
+    @abstractmethod
+    def propose(self, n: int, pending: Pending) -> list[Proposal]:
+        """Choose what to evaluate next.
+
+        Args:
+            n: How many points are wanted.
+            pending: The points asked for and not yet told.
+
+        Returns:
+            n proposals, each made by `proposal`, which numbers it.
+        """
+
+    def observe(self, batch: Sequence[Observation]) -> None:
+        """Learn values, in whatever order they come; a subclass that does more calls this first.
+
+        Args:
+            batch: Answers to proposals, and points of others: see `Observation.external`.
+        """
+        for observation in batch:
+            self.history.add(observation.x, observation.y, observation.proposal_id, **observation.more)
+
+    def plan(self, budget: int) -> None:
+        """Be told how many evaluations there will be in all; most methods do not look ahead.
+
+        Args:
+            budget: Larger or smaller than before, where it is said again. Going on beyond it is fine.
+        """
+
+    def within(self, region: Region) -> None:
+        """Be told, before the first proposal, what of the cube may be asked for, where that is not all of it.
+
+        Args:
+            region: Whoever asks moves every proposal into it; a method that looks at it chooses better ones.
+        """
+        self.region = region
+
+    def describe(self) -> str:
+        """Say what the method is doing.
+
+        Returns:
+            A few words, and behind a colon how far it has come: "testing groups: 6 found, 84 open". Empty by default.
+        """
+        return ""
+
+    def importance(self) -> Array:
+        """Score the variables.
+
+        Returns:
+            (V,) scores in [0, 1], 1 for the most important variable; all 0 while nothing can be told. By default
+            `known_importance`, or else what a model of all evaluations says.
+        """
+        known = self.known_importance()
+        if known is not None:
+            return known
+        from mctsvs.gp.importance import relevance  # linear algebra that not every method needs
+
+        by_coordinate = relevance(self.history.X, self.history.y)
+        return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
+
+    def known_importance(self) -> Array | None:
+        """Score the variables at no cost.
+
+        Returns:
+            (V,) scores that the method keeps anyway, from tests; None, the default, where only a model can tell.
+        """
+        return None
+
+    @property
+    def noise_seen(self) -> bool | None:
+        """Whether values are noisy, as told with them; None where nobody knows. A method may find out for itself."""
+        noise = self.history.noise
+        if (noise > 0.0).any():
+            return True
+        return False if len(noise) and not np.isnan(noise).any() else None
+
+    def expected(self, Z: Array) -> tuple[Array, Array]:
+        """Predict the objective.
+
+        Args:
+            Z: (m, D) points of the unit cube.
+
+        Returns:
+            Mean and standard deviation, (m,) each, of the objective without noise: larger is better.
+        """
+        from mctsvs.gp.posterior_mean import expected_values
+
+        values, noise = self.history.objective, self.history.noise
+        told = np.isfinite(values)
+        return expected_values(self.history.X[told], values[told], Z, noise[told] if len(noise) else None)
+
+    @property
+    def tree(self) -> Node | None:
+        """The tree of variable groups, for methods that have one."""
+        return None
+
+    def proposal(self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "") -> Proposal:
+        """Make a proposal with the next number.
+
+        Args:
+            x: (D,) the point in the unit cube.
+            variables: The variables moved to make it.
+            iteration: Of the method's choice of variables; 0 for the initial design.
+            purpose: What its value is to tell, in words for people.
+
+        Returns:
+            The proposal.
+        """
+        self.proposed += 1
+        return Proposal(x, variables, iteration, self.proposed - 1, purpose)
 
     @property
     def dimension(self) -> int:
@@ -151,7 +286,14 @@ class HistoryEngine(Saved):
         return variables
 
     def coordinates_of(self, variables: Indices) -> Indices:
-        """Of the unit cube, in the order of the variables."""
+        """Find the coordinates of the unit cube that variables own.
+
+        Args:
+            variables: Positions of variables.
+
+        Returns:
+            Positions of coordinates, in the order of the variables.
+        """
         if len(self.owner) == len(self.offsets) - 1:  # a coordinate each, the common case
             return variables
         return np.concatenate([np.arange(self.offsets[v], self.offsets[v + 1]) for v in variables])
@@ -166,94 +308,67 @@ class HistoryEngine(Saved):
             return lattice if len(lattice.discrete) else None
         return None if self.owner[-1] + 1 == len(self.owner) else Lattice.of_categories(self.owner)
 
-    def plan(self, budget: int) -> None:
-        """Most methods do not look ahead."""
-
-    def within(self, region: Region) -> None:
-        """What of the cube may be asked for, said before the first proposal where that is not all of it.
-
-        Every proposal is put into the region by whoever asks; a method that looks at it chooses better ones.
-        """
-        self.region = region
-
     def spread(self, points: Array) -> Array:
-        """Points (n, D) of a design, inside the region where that is not all of the cube."""
+        """Move the points of a design into the region, where that is not all of the cube.
+
+        Args:
+            points: (n, D) points of the unit cube.
+
+        Returns:
+            (n, D) points that may be asked for.
+        """
         if self.region is None or not self.region.constrained:
             return points
         return np.array([self.region.spread(x) for x in points]).reshape(points.shape)
 
-    def proposal(self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "") -> Proposal:
-        """With the next ticket."""
-        self.proposed += 1
-        return Proposal(x, variables, iteration, self.proposed - 1, purpose)
-
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        for observation in batch:
-            self.history.add(observation.x, observation.y, observation.ticket, **observation.more)
-
-    def importance(self) -> Array:
-        known = self.known_importance()
-        if known is not None:
-            return known
-        from mctsvs.gp.importance import relevance  # linear algebra that not every method needs
-
-        by_coordinate = relevance(self.history.X, self.history.y)
-        return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
-
-    @property
-    def noise_seen(self) -> bool | None:
-        """Whether values are noisy, as far as was told: True, False, or None where nobody knows."""
-        noise = self.history.noise
-        if (noise > 0.0).any():
-            return True
-        return False if len(noise) and not np.isnan(noise).any() else None
-
-    def expected(self, Z: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation, (m,) each, of the objective at Z (m, D): larger is better."""
-        from mctsvs.gp.posterior_mean import expected_values
-
-        values, noise = self.history.objective, self.history.noise
-        told = np.isfinite(values)
-        return expected_values(self.history.X[told], values[told], Z, noise[told] if len(noise) else None)
-
-    def known_importance(self) -> Array | None:
-        """The same where the method keeps it anyway, from tests; None where only a model of all variables can tell."""
-        return None
-
-    def describe(self) -> str:
-        """What the method is doing: a few words, and behind a colon how far it has come; may be left out.
-
-        `Optimizer.describe` asks any engine that has it.
-        """
-        return ""
-
-    @property
-    def tree(self) -> Node | None:
-        return None
-
 
 def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
-    """(n, d) Latin hypercube: in every coordinate one point in each of n equal intervals.
+    """Draw a Latin hypercube: in every coordinate one point in each of n equal intervals.
 
     scipy.stats.qmc has one, at half a second of import time and a permutation call per coordinate.
+
+    Args:
+        n: Number of points.
+        d: Number of coordinates.
+        rng: Source of randomness.
+
+    Returns:
+        (n, d) points of the unit cube.
     """
     order = rng.random((n, d)).argsort(axis=0)
     return (order + rng.random((n, d))) / n
 
 
 def beside(base: Array, steps: Array) -> Array:
-    """Points that far from one (D,), on its other side in coordinates in which they would leave the cube."""
+    """Step away from a point, to its other side in coordinates in which a step would leave the cube.
+
+    Args:
+        base: (D,) the point.
+        steps: (..., D) how far to go.
+
+    Returns:
+        (..., D) points of the unit cube.
+    """
     points = base + steps
     inside: Array = np.clip(np.where(np.abs(points - 0.5) <= 0.5, points, base - steps), 0.0, 1.0)
     return inside
 
 
 def around(base: Array, points: Array, reach: float, free: Array, jitter: float = 0.1) -> Array:
-    """Points (..., D) of a design as corners of a box around one (D,), each on the sides on which it lies.
+    """Turn the points of a design into corners of a box around one point, each on the sides on which it lies.
 
     In many dimensions points spread over the cube are all far from its centre and from each other, and say little of
-    where the optimum is most likely to be. Coordinates that are not free, (D,) bool, stay as they are, and so do all
-    where the free ones are few. Sides vary a little, so that no two corners are the same.
+    where the optimum is most likely to be. Where few coordinates are free, the points stay as they are.
+
+    Args:
+        base: (D,) the middle of the box.
+        points: (..., D) the design.
+        reach: Half the side of the box.
+        free: (D,) bool, the coordinates that may change.
+        jitter: How much sides vary, so that no two corners are the same.
+
+    Returns:
+        (..., D) points of the unit cube.
     """
     if free.sum() < MANY:
         return points

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal, around, latin_hypercube
+from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.methods.fill_in import FILL_INS, FillIn, make
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.methods.selectors import Selector
@@ -38,7 +38,7 @@ class SubspaceOptions(Options):
     k: int = option(20, least=1)
 
 
-class SubspaceEngine(HistoryEngine):
+class SubspaceEngine(Engine):
     """Moves the variables a selector chose by a solver, and fills in the others from good points.
 
     Points are made a batch at a time and handed out one by one, so a caller who asks for one point or for ten gets
@@ -91,7 +91,7 @@ class SubspaceEngine(HistoryEngine):
         variables, n = self.current, min(self.left, self.solver.batch or self.left)
         self.left -= n
         moved = self.coordinates_of(variables)
-        more: dict[str, Any] = {"next_ticket": self.proposed, "whole": self.lattice, "region": self.region}
+        more: dict[str, Any] = {"next_proposal_id": self.proposed, "whole": self.lattice, "region": self.region}
         subspace = Subspace(self.history, moved, waiting, self.owner, **more)
         points = values = self.solver.propose(n, subspace, self.rng)
         if len(moved) < self.dimension:
@@ -110,8 +110,8 @@ class SubspaceEngine(HistoryEngine):
             points = around(middle, points, self.options.reach, single)
         return np.concatenate([middle[None], points]) if first else points
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        super().absorb(batch)
+    def observe(self, batch: Sequence[Observation]) -> None:
+        super().observe(batch)
         for observation in batch:
             if np.isfinite(observation.y):
                 self.selector.observe(observation.variables, observation.y)

@@ -16,21 +16,21 @@ from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices, State
 
 MORE = ("objective", "constraints", "noise")  # columns that most runs do not have
-ELSEWHERE = -1  # ticket of a point that no engine of this run proposed
+EXTERNAL = -1  # proposal id of a point that no engine of this run proposed
 
 
 class History(Saved):
     """Points and values in the order they were told, in arrays that grow by half when full.
 
-    A point's ticket is the number its engine proposed it under, or `ELSEWHERE`. Failed evaluations are kept apart: they
-    are avoided, never fitted. What most runs do not have (`MORE`) is a column from the first point on that has it, with
-    NaN for those before.
+    A point's `proposal_id` is the number that its engine gave it, or `EXTERNAL`. Failed evaluations are kept apart:
+    they are avoided, never fitted. What most runs do not have (`MORE`) is a column from the first point on that has it,
+    with NaN for those before.
     """
 
     def __init__(self, dimension: int) -> None:
         self._X = np.empty((0, dimension))
         self._y = np.empty(0)
-        self._tickets = np.empty(0, dtype=np.intp)
+        self._proposal_ids = np.empty(0, dtype=np.intp)
         self._more: dict[str, Array] = {}
         self._n = 0
         self.failures: list[Array] = []
@@ -45,13 +45,13 @@ class History(Saved):
 
     @property
     def y(self) -> Array:
-        """(n,) values, larger is better; with measured constraints, the merits (`mctsvs.methods.constraint_ranking`)."""
+        """(n,) values, larger is better; with measured constraints, merits (`mctsvs.methods.constraint_ranking`)."""
         return self._y[: self._n]
 
     @property
-    def tickets(self) -> Indices:
+    def proposal_ids(self) -> Indices:
         """(n,) the proposals that the points answer."""
-        return self._tickets[: self._n]
+        return self._proposal_ids[: self._n]
 
     @property
     def constrained(self) -> bool:
@@ -77,14 +77,14 @@ class History(Saved):
         """(n,) standard deviations of the values' noise as told, NaN unknown; (0,) if none was told."""
         return self._more["noise"][: self._n] if "noise" in self._more else np.empty(0)
 
-    def add(self, x: Array, y: float, ticket: int = ELSEWHERE, **more: Any) -> None:
+    def add(self, x: Array, y: float, proposal_id: int = EXTERNAL, **more: Any) -> None:
         """A point; `more`: those of `MORE` that it has."""
         if not np.isfinite(y):
             self.failures.append(np.array(x))
             return
         if self._n == len(self._y):
             self._grow(max(16, self._n + self._n // 2))
-        self._X[self._n], self._y[self._n], self._tickets[self._n] = x, y, ticket
+        self._X[self._n], self._y[self._n], self._proposal_ids[self._n] = x, y, proposal_id
         for name, value in more.items():
             if name not in self._more:
                 self._more[name] = np.full((len(self._y), *np.shape(value)), np.nan)
@@ -97,9 +97,13 @@ class History(Saved):
             new[: self._n] = column[: self._n]
             return new
 
-        X, values, tickets = np.empty((capacity, self._X.shape[1])), np.empty(capacity), np.empty(capacity, np.intp)
-        X[: self._n], values[: self._n], tickets[: self._n] = self.X, self.y, self.tickets
-        self._X, self._y, self._tickets = X, values, tickets
+        X, values, proposal_ids = (
+            np.empty((capacity, self._X.shape[1])),
+            np.empty(capacity),
+            np.empty(capacity, np.intp),
+        )
+        X[: self._n], values[: self._n], proposal_ids[: self._n] = self.X, self.y, self.proposal_ids
+        self._X, self._y, self._proposal_ids = X, values, proposal_ids
         self._more = {name: larger(column) for name, column in self._more.items()}
 
     def best(self, k: int) -> Indices:
@@ -111,12 +115,12 @@ class History(Saved):
             return rows[np.argsort(-y[rows], kind="stable")][:k]
         return np.argsort(-y, kind="stable")
 
-    def without(self, tickets: Sequence[int]) -> History:
+    def without(self, proposal_ids: Sequence[int]) -> History:
         """The same, but for the points that answer these proposals."""
-        if len(tickets) == 0:
+        if len(proposal_ids) == 0:
             return self
-        kept, other = ~np.isin(self.tickets, tickets), History(self._X.shape[1])
-        other._X, other._y, other._tickets = self.X[kept], self.y[kept], self.tickets[kept]
+        kept, other = ~np.isin(self.proposal_ids, proposal_ids), History(self._X.shape[1])
+        other._X, other._y, other._proposal_ids = self.X[kept], self.y[kept], self.proposal_ids[kept]
         other._more = {name: column[: self._n][kept] for name, column in self._more.items()}
         other._n, other.failures = int(kept.sum()), self.failures
         return other
@@ -130,7 +134,7 @@ class History(Saved):
 
     def state(self) -> State:
         """Read-only views: rows are never changed, so a state taken now stays what it is, at no cost."""
-        columns = {"X": self.X.view(), "y": self.y.view(), "tickets": self.tickets.view()}
+        columns = {"X": self.X.view(), "y": self.y.view(), "proposal_ids": self.proposal_ids.view()}
         columns |= {name: column[: self._n].view() for name, column in self._more.items()}
         for column in columns.values():
             column.flags.writeable = False
@@ -141,7 +145,7 @@ class History(Saved):
         """The state after these observations, of which X (n, D) are the points that have a value."""
         told = [o for o in observations if np.isfinite(o.y)]
         columns = {"X": X, "y": np.array([o.y for o in told])}
-        columns["tickets"] = np.array([o.ticket for o in told], dtype=np.intp)
+        columns["proposal_ids"] = np.array([o.proposal_id for o in told], dtype=np.intp)
         for name in MORE:
             first = next((value for o in told if (value := getattr(o, name)) is not None), None)
             if first is not None:
@@ -159,7 +163,7 @@ class History(Saved):
             column = np.asarray(state[name])
             return column.copy() if column.flags.writeable else column
 
-        self._X, self._y, self._tickets = taken("X"), taken("y"), taken("tickets")
+        self._X, self._y, self._proposal_ids = taken("X"), taken("y"), taken("proposal_ids")
         self._more = {name: taken(name) for name in MORE if name in state}
         self._n = len(self._y)
         self.failures = [np.array(x) for x in state["failures"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mctsvs.methods.base import HistoryEngine
+from mctsvs.methods.base import Engine
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.validation import Array
 
@@ -17,7 +17,7 @@ class DesignOptions(Options):
     initial_points: int = option(10, least=1)
 
 
-class DesignEngine(HistoryEngine):
+class DesignEngine(Engine):
     """Hands out a design first, and drops it once as many points are known as it has, wherever they come from."""
 
     saved: ClassVar[tuple[str, ...]] = ("design", "enough")

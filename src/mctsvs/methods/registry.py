@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -234,13 +234,23 @@ def missing(method: Method) -> list[str]:
     return [module for module in method.needs if importlib.util.find_spec(module) is None]
 
 
+def option_types(method: Method) -> list[type[Options]]:
+    """The classes of the options a method takes."""
+    return [kind.options_type for kind in _classes(method)]
+
+
 def options_of(method: Method) -> tuple[str, ...]:
     """Names of the options a method takes; `settings` names a set of them (`mctsvs.methods.presets`)."""
-    return (*dict.fromkeys(name for kind in _classes(method) for name in kind.options_type.names()), "settings")
+    return (*dict.fromkeys(name for kind in option_types(method) for name in kind.names()), "settings")
 
 
-def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
-    """An engine for the variables described by `offsets` (see `Engine`)."""
+def advertised(method: Method) -> list[str]:
+    """Names of the options a message may suggest: all but switches of experiments."""
+    return [*(name for kind in option_types(method) if kind.advertised for name in kind.names()), "settings"]
+
+
+def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> Method:
+    """The method of that name, if it is installed and has these options; `arguments` may be meant by an unknown one."""
     method = find(name)
     if absent := missing(method):
         source = " ".join(absent) if method.extra is None else f"'mctsvs[{method.extra}]'"
@@ -248,8 +258,15 @@ def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) 
     allowed = options_of(method)
     for option in options:
         if option not in allowed:
-            has = f"it has {', '.join(allowed)}" if allowed else "it has none"
-            raise InputError(f"method {name!r} has no option {option!r}: {has}")
+            meant = closest(option, [*arguments, *advertised(method)])
+            hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
+            raise InputError(f"method {name!r} has no option {option!r}: {hint}")
+    return method
+
+
+def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
+    """An engine for the variables described by `offsets` (see `Engine`)."""
+    method = check(name, options)
     *parts, engine = _classes(method)
     named = presets.options(options.get("settings", presets.DEFAULT), method.name)
     chosen = {**method.defaults, **named, **options}
@@ -276,11 +293,16 @@ def _classes(method: Method) -> tuple[type[Any], ...]:
     )
 
 
-def _check(kind: Any, protocol: type[Any], arguments: str) -> type[Any]:
-    """The class, if it has what the protocol asks for."""
+def _check(kind: Any, base: type[Any], arguments: str) -> type[Any]:
+    """The class, if it is an engine, or has what the protocol of a selector or solver asks for."""
     if not isinstance(kind, type):
-        raise InputError(f"{kind!r:.60} is no {protocol.__name__}: give a class, or a Method")
-    lacks = [name for name, stub in vars(protocol).items() if name[0] != "_" and getattr(kind, name, stub) is stub]
+        raise InputError(f"{kind!r:.60} is no {base.__name__}: give a class, or a Method")
+    if base is Engine:
+        if not issubclass(kind, Engine):
+            raise InputError(f"the class {kind.__name__!r} is no Engine: derive it from mctsvs.methods.base.Engine")
+        lacks = sorted(kind.__abstractmethods__)
+    else:
+        lacks = [name for name, stub in vars(base).items() if name[0] != "_" and getattr(kind, name, stub) is stub]
     options_type = getattr(kind, "options_type", None)
     if not (isinstance(options_type, type) and issubclass(options_type, Options)):
         lacks.append("options_type (a subclass of mctsvs.utils.options.Options)")
@@ -289,5 +311,6 @@ def _check(kind: Any, protocol: type[Any], arguments: str) -> type[Any]:
     except TypeError:
         lacks.append(f"a constructor ({arguments})")
     if lacks:
-        raise InputError(f"the class {kind.__name__!r} is no {protocol.__name__}: it lacks {', '.join(lacks)}")
-    return kind
+        raise InputError(f"the class {kind.__name__!r} is no {base.__name__}: it lacks {', '.join(lacks)}")
+    checked: type[Any] = kind
+    return checked

@@ -6,7 +6,7 @@
     rate = { low = 1e-5, high = 1.0, log = true }
     width = [0.5, 2.0]                   # short for { low = 0.5, high = 2.0 }
     layers = { type = "integer", low = 1, high = 9 }
-    kind = { choices = ["relu", "tanh", "gelu"] }
+    kind = ["relu", "tanh", "gelu"]      # short for { choices = ["relu", "tanh", "gelu"] }
     batch = { values = [16, 32, 64], default = 32 }      # in this order: type "ordinal"
     shrink = { type = "boolean" }
     seed = { value = 3 }                                 # never searched: type "fixed"
@@ -36,6 +36,7 @@ import numpy as np
 
 from mctsvs.optimizer import DIRECTIONS
 from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Region, Space, Variable
+from mctsvs.space.variables import is_choices
 from mctsvs.utils.validation import Array, InputError, check_choice, check_count
 
 KEYS = {
@@ -60,6 +61,9 @@ LISTED: Mapping[str, Callable[..., Variable]] = {
     "boolean": Boolean,
     "fixed": Fixed,
 }
+SPELLINGS = {"int": "integer", "bool": "boolean", "cat": "categorical", "category": "categorical"}
+SPELLINGS |= {"real": "float", "double": "float"} | {kind: kind for kind in KEYS}
+"""What other tools call the types, in small letters."""
 ALSO = ("type", "count", "default", "when")
 
 
@@ -95,27 +99,35 @@ class SpaceFile:
         """The values by the name of each variable that exists at x: float, int, bool, or the choice itself."""
         return self.space.params_at(np.asarray(x, np.float64))
 
-    def argument(self, x: Array) -> Any:
-        """What a function is called with: a dict, a group's values together under its name.
+    @cached_property
+    def _group_of(self) -> dict[str, str]:
+        return {member: name for name, members in self.groups.items() for member in members}
 
-        Numbers of a group are a vector, choices a list. A file of one group and nothing else gives the vector itself.
-        """
-        if self.vector:
-            return x
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names under which a function gets the values: those of groups, and of variables in no group."""
+        return tuple(dict.fromkeys(self._group_of.get(name, name) for name in self.variables))
+
+    def keywords(self, x: Array) -> dict[str, Any]:
+        """Name -> value at x, a group's values together under its name: numbers as a vector, choices as a list."""
         params = self.params(x)
         together: dict[str, Any] = {}
-        grouped = {member: name for name, members in self.groups.items() for member in members}
         for name, value in params.items():
-            group = grouped.get(name)
+            group = self._group_of.get(name)
             if group is None:
                 together[name] = value
             elif group not in together:
                 values = [params[member] for member in self.groups[group]]  # they exist together
                 plain = isinstance(self.variables[name], Float | Integer)
                 together[group] = np.array(values) if plain else values
-        if len(together) == 1 and len(self.groups) == 1:
-            return next(iter(together.values()))
         return together
+
+    def argument(self, x: Array) -> Any:
+        """The one argument of a function: `keywords` as a dict; of variables without names or one group, the vector."""
+        if self.vector:
+            return x
+        together = self.keywords(x)
+        return next(iter(together.values())) if len(together) == 1 and len(self.groups) == 1 else together
 
 
 def read_space(path: Path) -> SpaceFile:
@@ -147,13 +159,11 @@ def parse_space(content: Mapping[str, Any]) -> SpaceFile:
             check_choice("direction", value, DIRECTIONS)
             direction = value
             continue
-        if name == "constraints" and not isinstance(value, Mapping) and not _is_numbers(value):
+        if name == "constraints" and not isinstance(value, Mapping) and not _is_pair(value):
             constraints = _constraints(value)
             continue
         try:
-            declared = dict(zip(("low", "high"), value, strict=True)) if _is_pair(value) else value
-            if not isinstance(declared, Mapping):
-                raise InputError(f"{value!r} must be a table such as {{ low = 0.0, high = 1.0 }}, or [low, high]")
+            declared = _table(value)
             variable = _variable(declared)
             members = [name]
             if "count" in declared:
@@ -181,18 +191,27 @@ def _constraints(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _is_numbers(value: Any) -> bool:
-    """As the limits of a variable are."""
-    return _is_pair(value) and not any(isinstance(part, str) for part in value)
-
-
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2
+    return isinstance(value, list) and len(value) == 2 and not is_choices(value)
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    """The table that a short form stands for."""
+    if isinstance(value, Mapping):
+        return value
+    if is_choices(value):
+        return {"choices": value}
+    if _is_pair(value):
+        return {"low": value[0], "high": value[1]}
+    raise InputError(
+        f"{value!r} must be a table such as {{ low = 0.0, high = 1.0 }}, a pair [low, high] or a list of choices"
+    )
 
 
 def _variable(declared: Mapping[str, Any]) -> Variable:
     said = [kind for kind in ("categorical", "ordinal", "fixed") if KEYS[kind][0] in declared]
     kind = declared.get("type", (*said, "float")[0])
+    kind = SPELLINGS.get(str(kind).lower(), kind)
     check_choice("type", kind, KEYS)
     allowed = (*ALSO, *KEYS[kind])
     for key, value in declared.items():

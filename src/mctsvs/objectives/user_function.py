@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from mctsvs.objectives.call_style import call_style
 from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile
 from mctsvs.optimizer import DIRECTIONS
@@ -49,8 +50,8 @@ def user_problem(name: str, objective: Any, file: SpaceFile, direction: str | No
 class PythonFunction:
     """The function of that name in a file or module, imported when first used in a process.
 
-    It is called with what `SpaceFile.argument` says, and may return measured constraints beside the value. An
-    exception, or a value that is no finite number without constraints beside it, is a failed evaluation.
+    It gets its variables as `call_style` says, and may return measured constraints beside the value. An exception, or a
+    value that is no finite number without constraints beside it, is a failed evaluation.
     """
 
     spec: str  # path/to/file.py:function, from any folder, or package.module:function
@@ -59,7 +60,10 @@ class PythonFunction:
     def __call__(self, x: Array) -> Any:
         function = _function(self.spec)
         try:
-            given = function(self.file.argument(x))
+            if call_style(function, self.file.names) == "keywords":
+                given = function(**self.file.keywords(x))
+            else:
+                given = function(self.file.argument(x))
         except (Exception, SystemExit) as error:
             raise EvaluationFailed(plugins.said(error)) from error
         value, constraints = split(given)
@@ -72,15 +76,18 @@ class PythonFunction:
             return None if np.isnan(value) else value, constraints
         if np.isnan(value):
             name = self.spec.rpartition(":")[2]
-            raise EvaluationFailed(f"{name} returned {given!r:.60}, which is no finite number")
+            why = "which is no finite number"
+            if isinstance(given, tuple | list) and len(given) > 1:
+                why = "and there can be one objective only; measured constraints are (value, {name: number})"
+            raise EvaluationFailed(f"{name} returned {given!r:.60}, {why}")
         return value
 
 
 def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile | None = None) -> PythonFunction:
     """The function, imported once to see that it is there.
 
-    What the space file does not say, its variables or its direction, an attribute `space` or `direction` does, the
-    function's own or one beside it in the file. Where nobody says the variables, they are those of `otherwise`.
+    If the space file does not have the variables or the direction, they are read from an attribute `space` or
+    `direction` of the function or of its module. If they are nowhere, the variables are those of `otherwise`.
     """
     function = _function(plugins.absolute(spec))
     where = spec.rpartition(":")[0]
@@ -94,16 +101,20 @@ def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile
     file = file or (otherwise if otherwise is not None and space is None else SpaceFile.of(space))
     if file.direction is None and isinstance(direction, str):
         file = replace(file, direction=direction)
+    try:
+        call_style(function, file.names)
+    except InputError as error:
+        raise InputError(f"{spec!r} does not fit its variables: {error}") from None
     return PythonFunction(plugins.absolute(spec), file)
 
 
 @functools.cache
-def _function(spec: str) -> Callable[[Any], Any]:
+def _function(spec: str) -> Callable[..., Any]:
     function = plugins.load(spec)
     if not callable(function):
         where, _, name = spec.rpartition(":")
         raise InputError(f"{name!r} in {where!r} is no function but {function!r:.60}")
-    return cast(Callable[[Any], Any], function)
+    return cast(Callable[..., Any], function)
 
 
 def function_problem(name: str, function: PythonFunction, direction: str | None = None) -> UserProblem:

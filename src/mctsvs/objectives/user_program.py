@@ -26,11 +26,12 @@ import signal
 import string
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mctsvs.objectives.space_file import SpaceFile
+from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import Array, EvaluationFailed, InputError
 
 NUMBER = re.compile(
@@ -46,9 +47,9 @@ FIELD = re.compile(r"\{[^{}]*\}")
 
 @dataclass(frozen=True)
 class UserProgram:
-    """The pieces of the command, and what is allowed.
+    """A program with the pieces of its command.
 
-    >>> Command.parse("./simulate --a {a} --b {b:.3f}", file)(x)
+    >>> UserProgram.parse("./simulate --a {a} --b {b:.3f}", file)(x)
     """
 
     pieces: tuple[str, ...]
@@ -89,7 +90,7 @@ class UserProgram:
         used = {name for piece in self.pieces for name in _names(piece)}
         known = {*self.file.variables, *self.file.groups}
         for name in sorted(used - known):
-            there = _some([*self.file.groups, *self._single()])
+            there = listed([repr(name) for name in (*self.file.groups, *self._single())], 5)
             raise InputError(
                 f"{{{name}}} in the command is no variable: the space has {there} (write {{{{ and }}}} for braces)"
             )
@@ -98,8 +99,9 @@ class UserProgram:
         covered = used | {member for name in used & {*self.file.groups} for member in self.file.groups[name]}
         missing = [name for name in self.file.variables if name not in covered]
         if missing:
+            unused = listed([repr(name) for name in missing], 5)
             raise InputError(
-                f"the command never uses {_some(missing)}: write {{{missing[0]}}} where the value belongs, "
+                f"the command never uses {unused}: write {{{missing[0]}}} where the value belongs, "
                 "or take the variable out of the space"
             )
         self._check_arguments()
@@ -111,9 +113,9 @@ class UserProgram:
     def _check_arguments(self) -> None:
         """What cannot be written is said now, not in the middle of a run: each choice is tried once."""
         space, x = self.file.space, self.file.bounds[:, 0].copy()
-        listed = {v: space.values(v) for v, variable in enumerate(space.variables) if variable.labels is not None}
-        for choice in range(max(map(len, listed.values()), default=1)):
-            x[list(listed)] = [values[min(choice, len(values) - 1)] for values in listed.values()]
+        tables = {v: space.values(v) for v, variable in enumerate(space.variables) if variable.labels is not None}
+        for choice in range(max(map(len, tables.values()), default=1)):
+            x[list(tables)] = [values[min(choice, len(values) - 1)] for values in tables.values()]
             for argument in self.arguments(x):
                 if "\0" in argument:
                     raise InputError(f"{argument!r} cannot be an argument of a program: it has a null character")
@@ -222,12 +224,6 @@ def _text(value: Any, form: str) -> str:
         return format(value, form)
     except ValueError:
         raise InputError(f"{value!r} cannot be written as {{:{form}}}: use a form such as {{name:.3f}}") from None
-
-
-def _some(names: Iterable[str]) -> str:
-    """The first few names, in words."""
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
 
 
 def _output(arguments: list[str], timeout: float | None) -> str:

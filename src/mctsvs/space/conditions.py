@@ -1,7 +1,7 @@
-"""Which variables there are at a point: conditions on the values of other variables.
+"""Which variables exist at a point: conditions on the values of other variables.
 
-Everything here counts the searched variables first, 0 to V - 1, and behind them the fixed ones: these never move, but
-may come and go with the values of others.
+The searched variables are counted first, 0 to V - 1, and the fixed ones behind them. A fixed variable does not change,
+but whether it exists may depend on the values of others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Of all variables; `gates` are in an order in which a parent's own gates come before those it is the parent of."""
+    """The gates of all variables. A parent's own gates come before those it is the parent of."""
 
     gates: tuple[Gate, ...]
     order: Indices  # the searched variables, each behind those it depends on
@@ -97,7 +97,10 @@ class _Tree:
                 found[parent] = _both(found.get(parent), self._natural(name, parent, values))
                 continue
             if variable.value not in values:
-                raise InputError(f"variable {name!r} can never be: {parent!r} is fixed at {variable.value!r}")
+                raise InputError(
+                    f"variable {name!r} does not exist at any point: {parent!r} is fixed at {variable.value!r}, "
+                    f"which is not in its when"
+                )
             for above, allowed in self.needs[parent].items():  # it has its value wherever it is
                 found[above] = _both(found.get(above), allowed)
         return found

@@ -1,24 +1,25 @@
 """Constraints that are known before a point is evaluated: what a user may write, and what becomes of it.
 
 A text such as "x1 + 2*x2 <= 100" and a `scipy.optimize.LinearConstraint` become rows a x <= b over the vector of
-natural units; a function of the point and a `scipy.optimize.NonlinearConstraint` stay what they are, tests that a
-point passes or does not.
+natural units. A function of the point and a `scipy.optimize.NonlinearConstraint` become tests that a point passes or
+does not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as short
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
 
-from mctsvs.space.constraint_parser import REFUSED, parse
 from mctsvs.space.space import Space
-from mctsvs.space.variables import Categorical, Ordinal, number
-from mctsvs.utils.validation import Array, InputError
+from mctsvs.space.variables import Categorical, Ordinal, as_float
+from mctsvs.utils.validation import Array, InputError, closest
 
 DIGITS = 12  # in which coefficients and limits differ
 
@@ -86,15 +87,15 @@ class Test:
         return f"{self.name} does not hold: {self.function(space.decode(u))} is not from {self.low} to {self.high}"
 
 
-def listed(given: Any) -> list[Any]:
-    """The constraints, where one alone may be given without a list."""
+def as_list(given: Any) -> list[Any]:
+    """The constraints as a list; one alone may be given without a list."""
     if given is None:
         return []
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
-    """The rows and the tests that they stand for."""
+    """The rows and the tests that the constraints stand for."""
     rows: list[Row] = []
     tests: list[Test] = []
     for i, item in enumerate(given, 1):
@@ -113,13 +114,13 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
                 f"or scipy's LinearConstraint or NonlinearConstraint"
             )
     for row in rows:
-        _check_numeric(row, space)
+        _check_numbers(row, space)
     _check_room(rows)
     return rows, tests
 
 
 def stored(given: Sequence[Any]) -> list[Any]:
-    """As plain data; of functions, only what they are called."""
+    """The constraints as plain data; of a function, only its name is stored."""
     plain: list[Any] = []
     for item in given:
         kind = type(item).__name__
@@ -133,37 +134,178 @@ def stored(given: Sequence[Any]) -> list[Any]:
 
 
 def given_again(plain: Sequence[Any], given: Any) -> list[Any]:
-    """The constraints stored as `plain`: those given, if they are the same, which they must be where functions are."""
+    """The constraints that were stored as `plain`. Functions are not stored, so that they must be given again."""
     if given is not None:
-        if (now := stored(listed(given))) != list(plain):
-            raise InputError(f"the constraints are others: {short(list(plain))} were stored, not {short(now)}")
-        return listed(given)
+        if (now := stored(as_list(given))) != list(plain):
+            raise InputError(f"the constraints {short(now)} are not those that were stored: {short(list(plain))}")
+        return as_list(given)
     for item in plain:
         if isinstance(item, dict) and "function" in item:
             raise InputError(
                 f"the function {item['function']!r} is among the constraints, and functions are not stored: give all "
                 f"of them again with constraints="
             )
-    return [item if isinstance(item, str) else _Linear(**item) for item in plain]
+    return [item if isinstance(item, str) else LinearConstraint(**item) for item in plain]
 
 
-class _Linear:
-    """A `scipy.optimize.LinearConstraint` without scipy."""
-
-    def __init__(self, A: Any, lb: Any, ub: Any) -> None:
-        self.A, self.lb, self.ub = A, lb, ub
-
-
-_Linear.__name__ = "LinearConstraint"
+class LinearConstraint(SimpleNamespace):
+    """A `scipy.optimize.LinearConstraint` that is read from a file without scipy."""
 
 
 def _stated(text: str, space: Space) -> list[Row]:
-    rows, fixed = [], {name: number(variable.value) for name, variable in space.fixed.items()}
-    for condition in parse(text, space.names, {name: value for name, value in fixed.items() if math.isfinite(value)}):
+    constants = {name: as_float(variable.value) for name, variable in space.fixed.items()}
+    constants = {name: value for name, value in constants.items() if math.isfinite(value)}
+    rows = []
+    for terms, limit, sign in _Reader(text, space.names, constants).conditions():
         a = np.zeros(len(space))
-        a[list(condition.terms)] = list(condition.terms.values())
-        rows.append(Row(repr(text), a, condition.limit, condition.sign))
+        a[list(terms)] = list(terms.values())
+        rows.append(Row(repr(text), a, limit, sign))
     return rows
+
+
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d][\w.]*(?:\[\d+\])?)|'(?P<quoted>[^']*)'"
+    r"|(?P<sign><=|>=|==|!=|\*\*|[-+*/()<>=:^≤≥]))"
+)
+RELATIONS = {"<=": 1.0, ">=": -1.0, "≤": 1.0, "≥": -1.0}
+REFUSED = {
+    "==": "an equality leaves no room for points: solve it for one variable, and leave that out of the space",
+    "<": "write <=, which is the same for real numbers",
+    ">": "write >=, which is the same for real numbers",
+    "**": "powers are not linear: give a function of the point instead",
+}
+REFUSED |= {"=": REFUSED["=="], "!=": "write <= or >=", "^": REFUSED["**"]}
+Affine = dict[int, float]  # a number plus multiples of variables: position -> coefficient
+ONE = -1  # the position of the number
+
+
+class _Reader:
+    """Reads linear conditions by recursive descent; nothing is executed, and a sum may have any number of terms.
+
+    condition   sum (<= | >=) sum [(<= | >=) sum]        0 <= a - b <= 10 is two conditions
+    sum         product {(+ | -) product}
+    product     factor {(* | /) factor}                  at most one factor has a variable in it
+    factor      number | name | 'any name' | ( sum ) | - factor | + factor | sum(first : last)
+    """
+
+    def __init__(self, text: str, names: Sequence[str], constants: Mapping[str, float]) -> None:
+        self.text, self.names, self.constants = text, {name: v for v, name in enumerate(names)}, constants
+        self.tokens, self.at = [*self._tokens(), ("end", "")], 0
+
+    def fail(self, why: str) -> NoReturn:
+        raise InputError(f"the constraint {self.text!r:.120} cannot be used: {why}")
+
+    def _tokens(self) -> list[tuple[str, str]]:
+        found, at, end = [], 0, len(self.text.rstrip())
+        while at < end:
+            match = TOKEN.match(self.text, at)
+            if match is None or match.lastgroup is None:
+                self.fail(f"{self.text[at:].strip()[:1]!r} has no meaning there; write one such as 'x1 + 2*x2 <= 100'")
+            found.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
+        return found
+
+    def take(self, *signs: str) -> str | None:
+        """The next token, if it is one of these signs."""
+        kind, word = self.tokens[self.at]
+        if kind != "sign" or word not in signs:
+            return None
+        self.at += 1
+        return word
+
+    def expect(self, sign: str) -> None:
+        if self.take(sign) is None:
+            self.fail(f"{sign!r} is missing before {self.tokens[self.at][1] or 'the end'!r}")
+
+    def conditions(self) -> list[tuple[Affine, float, float]]:
+        """Terms, limit and sign of each: terms <= limit, and the sign is -1 where it was written with >=."""
+        sides, signs = [self.sum()], []
+        while (relation := self.take(*RELATIONS, *REFUSED)) is not None:
+            if relation in REFUSED:
+                self.fail(REFUSED[relation])
+            signs.append(RELATIONS[relation])
+            sides.append(self.sum())
+        if self.tokens[self.at][0] != "end":
+            self.fail(f"{self.tokens[self.at][1]!r} is not expected there")
+        if not 1 <= len(signs) <= 2:
+            self.fail("it needs one <= or >=, such as 'x1 + 2*x2 <= 100'")
+        found = []
+        for left, right, sign in zip(sides, sides[1:], signs, strict=False):
+            moved = {v: sign * (left.get(v, 0.0) - right.get(v, 0.0)) for v in {**left, **right}}
+            limit = 0.0 - moved.pop(ONE, 0.0)
+            terms = {v: c for v, c in moved.items() if c != 0.0}
+            if not terms:
+                self.fail("there is no variable in it")
+            found.append((terms, limit, sign))
+        return found
+
+    def sum(self) -> Affine:
+        total: Affine = {}
+        sign: str | None = "+"
+        while sign is not None:
+            for v, c in self.product().items():
+                total[v] = total.get(v, 0.0) + (c if sign == "+" else -c)
+            sign = self.take("+", "-")
+        return total
+
+    def product(self) -> Affine:
+        total = self.factor()
+        while (sign := self.take("*", "/", "**", "^")) is not None:
+            if sign in REFUSED:
+                self.fail(REFUSED[sign])
+            other = self.factor()
+            if other.keys() != {ONE}:
+                if sign == "/" or total.keys() != {ONE}:
+                    self.fail("variables are multiplied or divided, which is not linear: give a function of the point")
+                total, other = other, total
+            factor = other[ONE]
+            if sign == "/" and factor == 0.0:
+                self.fail("it divides by 0")
+            factor = 1.0 / factor if sign == "/" else factor
+            total = {v: factor * c for v, c in total.items()}
+        return total
+
+    def factor(self) -> Affine:
+        sign = self.take("+", "-", "(")
+        if sign == "(":
+            inner = self.sum()
+            self.expect(")")
+            return inner
+        if sign is not None:
+            return {v: c if sign == "+" else -c for v, c in self.factor().items()}
+        kind, word = self.tokens[self.at]
+        self.at += 1
+        if kind == "number":
+            return {ONE: float(word)}
+        if kind not in ("name", "quoted"):
+            self.fail(f"a number or a variable is missing before {word or 'the end'!r}")
+        if kind == "name" and self.take("("):
+            return self.range(word)
+        return {ONE: self.constants[word]} if word in self.constants else {self.variable(word): 1.0}
+
+    def range(self, word: str) -> Affine:
+        """sum(x0:x49), all variables from the one to the other."""
+        if word != "sum":
+            self.fail(f"{word} is not known: only sum(first:last) is; for anything else give a function of the point")
+        ends = []
+        for sign in (":", ")"):
+            kind, name = self.tokens[self.at]
+            if kind not in ("name", "quoted"):
+                self.fail("sum takes the first and the last variable, such as sum(x0:x49)")
+            self.at += 1
+            ends.append(self.variable(name))
+            self.expect(sign)
+        if ends[0] > ends[1]:
+            self.fail("the first variable of a sum comes after its last")
+        return dict.fromkeys(range(ends[0], ends[1] + 1), 1.0)
+
+    def variable(self, name: str) -> int:
+        """The position of a variable; x[3] may be written for x3."""
+        name = name if name in self.names else re.sub(r"\[(\d+)\]$", r"\1", name)
+        if name not in self.names:
+            meant = closest(name, self.names)
+            self.fail(f"there is no variable {name!r}" + (f", did you mean {meant!r}?" if meant else " in the space"))
+        return self.names[name]
 
 
 def _tabled(item: Any, space: Space, name: str) -> list[Row]:
@@ -200,7 +342,7 @@ def _dense(values: Any) -> Array:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
 
 
-def _check_numeric(row: Row, space: Space) -> None:
+def _check_numbers(row: Row, space: Space) -> None:
     for v in np.flatnonzero(row.coefficients):
         variable = space.variables[int(v)]
         if isinstance(variable, Categorical) or (isinstance(variable, Ordinal) and not variable.numbers):
@@ -212,7 +354,7 @@ def _check_numeric(row: Row, space: Space) -> None:
 
 
 def _check_room(rows: Sequence[Row]) -> None:
-    """Two rows that hold together on a plane alone are an equality."""
+    """Refuse two rows that hold together on a plane alone: they are an equality."""
     tightest: dict[bytes, tuple[float, str]] = {}  # limit and name, by direction
     for row in rows:
         length = float(np.abs(row.coefficients).max())

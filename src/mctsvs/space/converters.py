@@ -1,24 +1,76 @@
-"""Search spaces of other libraries: Optuna's distributions, and ConfigSpace.
+"""Search spaces of other libraries, and variables as plain data.
 
-Neither library is imported: a space of theirs cannot be there without it, and its classes are known by their names.
-
-Variables as plain data.
+No other library is imported: what is theirs cannot be there without it, and its classes are known by their names.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
-from mctsvs.space.variables import KINDS, Boolean, Categorical, Fixed, Float, Integer, Ordinal, Variable, variable_of
+from mctsvs.space.variables import (
+    KINDS,
+    Boolean,
+    Categorical,
+    Fixed,
+    Float,
+    Integer,
+    Ordinal,
+    Variable,
+    as_float,
+    is_list,
+    variable_of,
+)
 from mctsvs.utils.validation import InputError
 
 
+def items_and_names(spec: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """The variables or pairs in what `Space.of` accepts, and their names; None where they have none."""
+    if isinstance(spec, Mapping):
+        return list(spec.values()), tuple(spec)
+    kind = type(spec).__name__
+    if kind == "DataFrame":
+        return _items_of_frame(spec)
+    if kind == "Bounds" and hasattr(spec, "lb"):
+        return np.column_stack(np.broadcast_arrays(*np.atleast_1d(spec.lb, spec.ub))), None
+    if not isinstance(spec, Sequence) and hasattr(spec, "__array__"):
+        spec = np.asarray(spec)  # a tensor too
+    if not is_list(spec):
+        raise InputError(f"{short(spec)} must be a list of (low, high) pairs or a dict of variables")
+    table = isinstance(spec, np.ndarray) or (len(spec) == 2 and _is_table(spec))
+    shape: tuple[int, ...] = np.shape(spec) if table else ()
+    if len(shape) == 2 and shape[1] != 2:
+        wrong = f"bounds of shape {shape} cannot be used: they must be (variables, 2)"
+        raise InputError(f"{wrong}, so transpose them: bounds.T" if shape[0] == 2 else wrong)
+    return spec, None
+
+
+def _is_table(rows: Sequence[Any]) -> bool:
+    """Whether they are lists of numbers, equally many in each."""
+    numbers = all(is_list(row) and not any(map(math.isnan, map(as_float, row))) for row in rows)
+    return numbers and len({len(row) for row in rows}) == 1
+
+
+def _items_of_frame(frame: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    columns = list(frame.columns)
+    if {"low", "high"} <= set(columns):
+        names = tuple(getattr(frame, "index", ()))
+        return np.column_stack([frame["low"], frame["high"]]), names if names and isinstance(names[0], str) else None
+    if len(frame) != 2:
+        raise InputError(
+            f"a table of {len(frame)} rows with the columns {short(columns)} is no space: give the columns low and "
+            f"high with a row for each variable, or two rows with a column for each variable"
+        )
+    return [np.asarray(frame[name]) for name in columns], tuple(map(str, columns))
+
+
 def from_optuna(distributions: Mapping[str, Any]) -> dict[str, Variable]:
-    """Those with one value are fixed."""
+    """The variables of Optuna's distributions; those with one value are fixed."""
     if not isinstance(distributions, Mapping):
         raise InputError(f"{distributions!r:.60} must be a dict of name -> Optuna distribution")
     found: dict[str, Variable] = {}
@@ -33,7 +85,7 @@ def from_optuna(distributions: Mapping[str, Any]) -> dict[str, Variable]:
 
 
 def from_configspace(space: Any) -> dict[str, Variable]:
-    """With defaults and conditions."""
+    """The variables of a ConfigurationSpace, with their defaults and conditions."""
     if not hasattr(space, "conditions") or not hasattr(space, "forbidden_clauses"):
         raise InputError(f"{space!r:.60} must be a ConfigSpace.ConfigurationSpace")
     if space.forbidden_clauses:
@@ -96,7 +148,7 @@ def _values(condition: Any) -> list[Any]:
 
 
 def row(var: Variable) -> list[Any]:
-    """Its kind, its own fields, and what not every variable has."""
+    """The variable as a list of its kind, its own fields, and what not every variable has."""
     own = {name: nested(value, list) for name, value in vars(var).items()}
     default, when = own.pop("default"), dict(own.pop("when"))
     more = ({} if default is ... else {"default": default}) | ({"when": when} if when else {})

@@ -1,7 +1,7 @@
 """No point twice: a proposal that is known already is moved to a point nearby that is not.
 
 Whole numbers, steps and categories make a space of few points, and a model's optimum falls on the same one again and
-again. Where all points are known, there is nothing left to ask for, unless values are noisy: see `mctsvs.trial`.
+again. Where all points are known, there is nothing left to ask for, unless values are noisy: see `mctsvs.ask_tell`.
 """
 
 from __future__ import annotations

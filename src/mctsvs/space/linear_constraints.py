@@ -1,10 +1,9 @@
-"""A point that satisfies all known constraints, or a sentence that there is none.
+"""Half-spaces a x <= b over some variables: how far a point is outside, and how it is moved back inside.
 
-Half-spaces a x <= b over some variables: what violates them, and the way back inside.
-
-The rows are linear in natural units. Here these are scaled to t in [0, 1], from a variable's lowest value to its
-highest, and rows have length 1. A plain variable's t is its coordinate of the unit cube; `Ruler` says what it is for
-one on a grid or on a logarithmic scale, as if all values between were possible.
+`deepest` finds a point that satisfies all of them, or says in a sentence that there is none. The rows are linear in
+natural units. Here these are scaled to t in [0, 1], from a variable's lowest value to its highest, and rows have length
+1. A plain variable's t is its coordinate of the unit cube. `Ruler` computes t for a variable on a grid or on a
+logarithmic scale, as if all values between were possible.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy.typing as npt
 
 from mctsvs.space.constraints import Row
 from mctsvs.space.space import Space
-from mctsvs.utils.validation import Array, Indices, InputError, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import Array, Indices, InputError
 
 
 def deepest(half_spaces: HalfSpaces, rows: Sequence[Row], space: Space) -> Array:
@@ -51,7 +51,7 @@ def deepest(half_spaces: HalfSpaces, rows: Sequence[Row], space: Space) -> Array
 
 
 def _step(space: Space, v: int) -> float:
-    """Between two values of a variable, if all are as far apart; else 0."""
+    """The distance between neighbouring values of a variable, if all are equally far apart; else 0."""
     if not 1 < space.sizes[v] < 1e6:
         return 0.0
     steps = np.diff(space.values(v))
@@ -129,7 +129,7 @@ class Ruler:
 
 @dataclass(frozen=True, eq=False)
 class HalfSpaces:
-    """A t <= b."""
+    """The inequalities A t <= b."""
 
     A: Array  # (m, k)
     b: Array  # (m,)
@@ -193,7 +193,7 @@ class HalfSpaces:
         return t
 
     def cut(self, kept: Mask, T: Array, *, give_way: bool = False) -> HalfSpaces:
-        """The same of the variables `kept` (k,) alone; the others at t (k,), or each where it leaves most room."""
+        """The half-spaces of the variables `kept` (k,) alone: the others stay at t (k,), or leave the most room."""
         A, others = self.A[:, kept], self.A[:, ~kept]
         taken = np.minimum(others, 0.0).sum(axis=1) if give_way else others @ T[~kept]
         return HalfSpaces(A, self.b - taken, self.variables[kept])

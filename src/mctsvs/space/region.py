@@ -1,4 +1,4 @@
-"""What of the unit cube may be asked for, beyond its bounds: grids, conditions, and constraints that are known."""
+"""The part of the unit cube that may be asked for: grids, conditions and known constraints leave out the rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Region:
     """
 
     def __init__(self, space: Space, constraints: Any = ()) -> None:
-        self.space, self.constraints = space, known.listed(constraints)
+        self.space, self.constraints = space, known.as_list(constraints)
         self.rows, self.tests = known.made(self.constraints, space)
         self.first: Array | None = None  # a point known to be inside, where a search found none
         self._table = np.array([row.coefficients for row in self.rows]).reshape(len(self.rows), len(space))
@@ -72,7 +72,7 @@ class Region:
         return inside
 
     def passes(self, u: Array) -> bool:
-        """Whether the point (D,) passes the tests, whatever the rows say."""
+        """Whether the point (D,) passes the tests; the rows are not looked at."""
         return all(test.holds(self.space, u) for test in self.tests)
 
     def contains(self, u: Array) -> bool:

@@ -1,4 +1,4 @@
-"""A region seen along some coordinates of a point: what a search among these must know of the constraints."""
+"""The constraints of a region as a search sees them that moves some coordinates of a point."""
 
 from __future__ import annotations
 

@@ -22,21 +22,24 @@ import numpy as np
 from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
-from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, is_list, number, variable_of
+from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, as_float, variable_of
 from mctsvs.utils.validation import Array, Indices, InputError, State
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
 
 class Space:
-    """The variables of a problem and their map to the unit cube; made by `Space.of`, never changed.
+    """The variables of a problem and their map to the unit cube. `Space.of` makes one, and it never changes.
 
-    `offsets`, shape (V + 1,): variable v owns the coordinates offsets[v]:offsets[v + 1]. `owner`, shape (D,):
-    the variable of each coordinate. `named`: built from a dict, so that an objective takes one.
+    Attributes:
+        offsets: Shape (V + 1,). Variable v owns the coordinates offsets[v]:offsets[v + 1].
+        owner: Shape (D,), the variable of each coordinate.
+        fixed: The variables that are never searched, by name.
 
-    >>> space = Space.of({"rate": (0.0, 1.0), "layers": Integer(1, 4), "kernel": Categorical(["rbf", "rq"])})
-    >>> space.params(np.array([0.5, 0.3, 0.9, 0.1]))
-    {'rate': 0.5, 'layers': 2, 'kernel': 'rbf'}
+    Example:
+        >>> space = Space.of({"rate": (0.0, 1.0), "layers": Integer(1, 4), "kernel": Categorical(["rbf", "rq"])})
+        >>> space.params(np.array([0.5, 0.3, 0.9, 0.1]))
+        {'rate': 0.5, 'layers': 2, 'kernel': 'rbf'}
     """
 
     def __init__(
@@ -46,9 +49,13 @@ class Space:
         names: Sequence[str] | None = None,
         fixed: Mapping[str, Fixed] | None = None,
     ):
-        """For `Space.of`, after validation: bounds (V, 2); no `variables` when all are plain floats.
+        """`Space.of` calls this after validation.
 
-        `names` are those of all variables in the order they were declared, the fixed ones among them.
+        Args:
+            bounds: Shape (V, 2).
+            variables: The V variables; none when all are plain floats.
+            names: The names of all variables in the order they were declared, the fixed ones among them.
+            fixed: The variables that are never searched.
         """
         self.fixed = dict(fixed or {})
         if not len(bounds):
@@ -66,7 +73,7 @@ class Space:
         for v, choices in self._choices.items():
             alike.setdefault(len(choices), []).append(v)
         self._alike = [(np.array(vs), self.offsets[vs][:, None] + np.arange(c)) for c, vs in alike.items()]
-        self._labels = {v: _by_number(var) for v, var in enumerate(variables) if var.labels is not None}
+        self._labels = {v: _by_as_float(var) for v, var in enumerate(variables) if var.labels is not None}
         self._conditions = self._gates()
 
     def _gates(self) -> Conditions | None:
@@ -78,16 +85,24 @@ class Space:
     def of(cls, spec: object) -> Space:
         """The space that `spec` describes.
 
-        `spec` is a Space; a sequence of (low, high) pairs or a (V, 2) array; a sequence of variables; or a
-        dict of name -> variable, where a variable is a Float, Integer, Ordinal, Boolean, Categorical or Fixed, a
-        (low, high) pair or an Optuna distribution.
+        Args:
+            spec: A Space. A list of (low, high) pairs, an array of shape (V, 2) or a `scipy.optimize.Bounds`. A list of
+                variables. A dict of name -> variable, pair, list of choices or Optuna distribution. A DataFrame with
+                the columns low and high and a row for each variable, or with two rows and a column for each variable.
+
+        Returns:
+            The space; a Space itself is returned as it is.
+
+        Raises:
+            InputError: The bounds or names cannot be used.
+
+        Example:
+            >>> Space.of({"rate": (0.0, 1.0), "kernel": ["rbf", "linear"]})
+            Space(2 variables, 3 coordinates)
         """
         if isinstance(spec, Space):
             return spec
-        items: Any = list(spec.values()) if isinstance(spec, Mapping) else spec
-        names = tuple(spec) if isinstance(spec, Mapping) else None
-        if not is_list(items):
-            raise InputError(f"{short(spec)} must be a list of (low, high) pairs or a dict of variables")
+        items, names = converters.items_and_names(spec)
         for name in names or ():
             if not isinstance(name, str):
                 raise InputError(f"variable name {name!r} must be a string")
@@ -103,27 +118,39 @@ class Space:
             for i in np.flatnonzero(~((width > 0) & (width < np.inf)))[:1]:
                 variable_of(items[i], names[i] if names else f"x{i}")
             return cls(table, (), names)
-        variables = [variable_of(item, names[i] if names else f"x{i}") for i, item in enumerate(items)]
+        variables = [
+            variable_of(item, names[i] if names else f"x{i}", choices=names is not None) for i, item in enumerate(items)
+        ]
         for i, variable in enumerate(variables):
             if names is None and (variable.when or isinstance(variable, Fixed)):
                 raise InputError(f"variable {i}: {variable} needs names: give a dict of name -> variable")
         fixed = {name: v for name, v in zip(names or (), variables, strict=False) if isinstance(v, Fixed)}
         searched = [v for v in variables if not isinstance(v, Fixed)]
         ends = np.array([v.ends for v in searched], np.float64).reshape(-1, 2)
-        return cls(ends, () if all(map(_is_plain, searched)) else searched, names, fixed)
+        return cls(ends, () if all(map(_is_plain_float, searched)) else searched, names, fixed)
 
     @classmethod
     def from_optuna(cls, distributions: Mapping[str, Any]) -> Space:
-        """The space of Optuna's distributions by name, such as a trial's `distributions`."""
-        from mctsvs.space import converters
+        """The space of Optuna's distributions.
 
+        Args:
+            distributions: A dict of name -> distribution, such as a trial's `distributions`.
+
+        Raises:
+            InputError: It has something else in it.
+        """
         return cls.of(converters.from_optuna(distributions))
 
     @classmethod
     def from_configspace(cls, space: Any) -> Space:
-        """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions."""
-        from mctsvs.space import converters
+        """The space of a `ConfigSpace.ConfigurationSpace`, with its defaults and conditions.
 
+        Args:
+            space: The ConfigurationSpace.
+
+        Raises:
+            InputError: It has a parameter, condition or forbidden clause that is not supported.
+        """
         return cls.of(converters.from_configspace(space))
 
     @cached_property
@@ -157,6 +184,7 @@ class Space:
 
     @property
     def named(self) -> bool:
+        """Whether the variables have names, so that an objective takes a dict."""
         return self._declared is not None
 
     @property
@@ -272,7 +300,7 @@ class Space:
         return self._there(self.decode(u))
 
     def _there(self, x: Array) -> Mask:
-        """The same in natural units."""
+        """Which variables exist at x, in natural units."""
         if self._conditions is None:
             return np.ones(x.shape, np.bool_)
         return self._conditions.active(x)[..., : len(self)]
@@ -300,7 +328,7 @@ class Space:
         return self.params_at(self.decode(u))
 
     def params_at(self, x: Array) -> dict[str, Any]:
-        """The same at x, (V,)."""
+        """name -> Python value at x, (V,), of the variables that exist."""
         values: list[Any] = x.tolist()
         for v in np.flatnonzero(self._scale.whole).tolist():
             values[v] = int(values[v])
@@ -345,7 +373,7 @@ class Space:
     def _natural(self, v: int, value: Any) -> float:
         """NaN, if it is no value of the variable."""
         if v not in self._labels:
-            return number(value)
+            return as_float(value)
         labels = [*self._labels[v].values(), value]
         at = labels.index(value)
         return math.nan if at == len(labels) - 1 else [*self._labels[v]][at]
@@ -393,12 +421,12 @@ class Space:
         return InputError(f"variable {self.names[v]!r}: value {short(value)} must fit {self.variables[v]}")
 
 
-def _is_plain(variable: Variable) -> bool:
+def _is_plain_float(variable: Variable) -> bool:
     bare = variable.default is ... and not variable.when
     return bare and isinstance(variable, Float) and not variable.log and variable.step is None
 
 
-def _by_number(variable: Variable) -> dict[float, Any]:
+def _by_as_float(variable: Variable) -> dict[float, Any]:
     """Natural units -> value, of a variable with labels."""
     labels = variable.labels or ()
     numbers = variable.numbers if isinstance(variable, Ordinal) else []

@@ -1,4 +1,4 @@
-"""Kinds of variables, each checked when made."""
+"""The kinds of variables; each is checked when it is made."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _LARGEST = 2**40
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnyVariable:
-    """What every kind may have beside its values.
+    """What every kind of variable may have beside its values.
 
-    default   a value that is known to be reasonable: the first point has it. `...` for none, as None may be a choice
-    when      name of another variable -> its values, or one of them, with which this variable exists; always if empty
+    Args:
+        default: A value that is known to be reasonable. The first point has it. `...` means none: None may be a choice.
+        when: A dict of the name of another variable -> its values, or one of them. This variable exists only with them.
     """
 
     default: Any = ...
@@ -31,7 +32,7 @@ class AnyVariable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", _conditions(self.when))
         if self.default is not ...:
-            object.__setattr__(self, "default", _python(self.default))
+            object.__setattr__(self, "default", _as_python(self.default))
             if not self.fits(self.default):
                 raise InputError(f"default {short(self.default)} must be one of the values of {self!r}")
 
@@ -58,10 +59,20 @@ class AnyVariable:
 
 @dataclass(frozen=True, repr=False)
 class Float(AnyVariable):
-    """A real number in [low, high]; `log` searches its logarithm, `step` keeps it on low + k * step.
+    """A real number in [low, high].
 
-    >>> Space.of({"rate": Float(0.0, 10.0)}).params(np.array([0.25]))
-    {'rate': 2.5}
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether its logarithm is searched, as is right for rates and other factors.
+        step: The distance between its values, which are low + k * step. None means any value.
+
+    Raises:
+        InputError: The bounds, `log` and `step` do not fit together.
+
+    Example:
+        >>> Space.of({"rate": Float(0.0, 10.0)}).params(np.array([0.25]))
+        {'rate': 2.5}
     """
 
     low: float
@@ -83,10 +94,20 @@ class Float(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Integer(AnyVariable):
-    """A whole number in [low, high], both included; `step` keeps it on low + k * step.
+    """A whole number in [low, high], both included.
 
-    >>> Space.of({"layers": Integer(1, 4)}).params(np.array([0.99]))
-    {'layers': 4}
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Whether its logarithm is searched.
+        step: The distance between its values, which are low + k * step.
+
+    Raises:
+        InputError: The bounds, `log` and `step` do not fit together.
+
+    Example:
+        >>> Space.of({"layers": Integer(1, 4)}).params(np.array([0.99]))
+        {'layers': 4}
     """
 
     low: int
@@ -96,7 +117,7 @@ class Integer(AnyVariable):
 
     def __post_init__(self) -> None:
         for value in (self.low, self.high, self.step):
-            if not (number(value).is_integer() and abs(value) <= _LARGEST):
+            if not (as_float(value).is_integer() and abs(value) <= _LARGEST):
                 raise InputError(f"{short(value)} must be a whole number from -2**40 to 2**40")
         _check_numeric(self)
         super().__post_init__()
@@ -106,15 +127,22 @@ class Integer(AnyVariable):
         return self.low, self.high
 
     def fits(self, value: Any) -> bool:
-        return number(value).is_integer() and _on_grid(self, value)
+        return as_float(value).is_integer() and _on_grid(self, value)
 
 
 @dataclass(frozen=True, repr=False)
 class Categorical(AnyVariable):
-    """One of several choices without an order: None, bools, numbers, strings, or tuples of these.
+    """One of several choices without an order.
 
-    >>> Space.of({"kernel": Categorical(["rbf", "linear"])}).params(np.array([0.2, 0.7]))
-    {'kernel': 'linear'}
+    Args:
+        choices: The choices: None, bools, numbers, strings, or tuples of these.
+
+    Raises:
+        InputError: There is no choice, or one is there twice.
+
+    Example:
+        >>> Space.of({"kernel": Categorical(["rbf", "linear"])}).params(np.array([0.2, 0.7]))
+        {'kernel': 'linear'}
     """
 
     choices: Sequence[Any]
@@ -134,10 +162,17 @@ class Categorical(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(AnyVariable):
-    """One of several values in the order they are given: what is near is alike.
+    """One of several values in an order: neighbours in the list are taken to be alike.
 
-    >>> Space.of({"batch": Ordinal([16, 32, 64])}).params(np.array([0.9]))
-    {'batch': 64}
+    Args:
+        values: The values in their order: numbers, strings, or anything that may be a choice.
+
+    Raises:
+        InputError: There is no value, or one is there twice.
+
+    Example:
+        >>> Space.of({"batch": Ordinal([16, 32, 64])}).params(np.array([0.9]))
+        {'batch': 64}
     """
 
     values: Sequence[Any]
@@ -153,7 +188,7 @@ class Ordinal(AnyVariable):
     @property
     def numbers(self) -> list[float]:
         """The values, where all of them are numbers: then these are the natural units. Else empty."""
-        found = [number(value) for value in self.values]
+        found = [as_float(value) for value in self.values]
         return found if len(set(found)) == len(found) and all(map(math.isfinite, found)) else []
 
     @property
@@ -166,8 +201,9 @@ class Ordinal(AnyVariable):
 class Boolean(AnyVariable):
     """False or True.
 
-    >>> Space.of({"shrink": Boolean()}).params(np.array([0.9]))
-    {'shrink': True}
+    Example:
+        >>> Space.of({"shrink": Boolean()}).params(np.array([0.9]))
+        {'shrink': True}
     """
 
     @property
@@ -181,10 +217,14 @@ class Boolean(AnyVariable):
 
 @dataclass(frozen=True, repr=False)
 class Fixed(AnyVariable):
-    """One value, which is handed to the objective and never searched: a variable taken out without changing its code.
+    """One value that the objective gets and that is never searched. It takes a variable out without changing any code.
 
-    >>> Space.of({"rate": (0.0, 1.0), "kernel": Fixed("rbf")}).params(np.array([0.5]))
-    {'rate': 0.5, 'kernel': 'rbf'}
+    Args:
+        value: The value: None, a bool, a number, a string, or a tuple of these.
+
+    Example:
+        >>> Space.of({"rate": (0.0, 1.0), "kernel": Fixed("rbf")}).params(np.array([0.5]))
+        {'rate': 0.5, 'kernel': 'rbf'}
     """
 
     value: Any
@@ -220,8 +260,8 @@ class Floats(Sequence[Variable]):
         return tuple(map(Float, low, high)) if isinstance(at, slice) else Float(low, high)
 
 
-def variable_of(item: Any, name: str) -> Variable:
-    """The variable that `item` describes; what is wrong with it is said with its name."""
+def variable_of(item: Any, name: str, *, choices: bool = False) -> Variable:
+    """The variable that `item` describes, with `choices` a list of them too; what is wrong is said with its name."""
     if isinstance(item, Float | Integer | Categorical | Ordinal | Boolean | Fixed):
         return item
     item = item.tolist() if isinstance(item, np.ndarray) else item
@@ -232,6 +272,8 @@ def variable_of(item: Any, name: str) -> Variable:
         if kinds & {"FloatDistribution", "IntDistribution"}:
             numeric = Float if "FloatDistribution" in kinds else Integer
             return numeric(item.low, item.high, item.log, item.step)
+        if choices and is_choices(item):
+            return Categorical(item)
         if isinstance(item, tuple | list) and len(item) == 2:
             return Float(item[0], item[1])
         raise InputError(f"{short(item)} must be a (low, high) pair or a variable: {', '.join(KINDS)}")
@@ -239,8 +281,13 @@ def variable_of(item: Any, name: str) -> Variable:
         raise InputError(f"variable {name!r}: {error}") from None
 
 
+def is_choices(item: Any) -> bool:
+    """Whether it is a list of choices: it has a string or a bool in it, or more than the two numbers of a range."""
+    return isinstance(item, list) and (len(item) > 2 or any(isinstance(value, str | bool) for value in item))
+
+
 def _check_numeric(var: Float | Integer) -> None:
-    low, high, bounds = number(var.low), number(var.high), f"bounds ({short(var.low)}, {short(var.high)})"
+    low, high, bounds = as_float(var.low), as_float(var.high), f"bounds ({short(var.low)}, {short(var.high)})"
     if not (math.isfinite(low) and math.isfinite(high)):
         raise InputError(f"{bounds} must be two finite numbers")
     if low >= high:
@@ -255,14 +302,14 @@ def _check_numeric(var: Float | Integer) -> None:
         raise InputError(f"step {var.step!r} does not go with log=True: one of them must be left out")
     # A step of a few rounding errors would merge neighbouring grid values.
     smallest = max(width / _LARGEST / 2, 16 * math.ulp(max(abs(low), abs(high))))
-    if var.step is not None and not smallest <= number(var.step) <= width:
+    if var.step is not None and not smallest <= as_float(var.step) <= width:
         raise InputError(f"step {var.step!r} must be a number from {smallest:.3g} to the width {width}")
 
 
 def _on_grid(var: Float | Integer, value: Any) -> bool:
-    if not var.low <= number(value) <= var.high:
+    if not var.low <= as_float(value) <= var.high:
         return False
-    steps = 0.0 if var.step is None else (number(value) - var.low) / var.step
+    steps = 0.0 if var.step is None else (as_float(value) - var.low) / var.step
     return abs(steps - round(steps)) <= 1e-6
 
 
@@ -273,9 +320,9 @@ def _conditions(when: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         raise InputError(f"when={short(when)} must be a dict of name -> values, such as {{'kernel': ['rbf', 'poly']}}")
     for name, values in pairs.items():
         listed = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else [values]
-        pairs[name] = tuple(_python(value) for value in listed)
+        pairs[name] = tuple(_as_python(value) for value in listed)
         if not pairs[name]:
-            raise InputError(f"when={short(when)} never holds: it needs at least one value of {name!r}")
+            raise InputError(f"when={short(when)} has no value of {name!r}: it needs at least one")
     return tuple(pairs.items())
 
 
@@ -283,7 +330,7 @@ def _distinct(values: Any, word: str) -> tuple[Any, ...]:
     """As a tuple, so that equality and hashing work."""
     if not is_list(values) or not len(values):
         raise InputError(f"{word}s {short(values)} must be a list of at least one value")
-    found = tuple(_python(value) for value in values)
+    found = tuple(_as_python(value) for value in values)
     for value in found:
         if not _is_plain(value):
             raise InputError(f"{word} {short(value)} must be None, a bool, number, string or tuple")
@@ -293,11 +340,11 @@ def _distinct(values: Any, word: str) -> tuple[Any, ...]:
     return found
 
 
-def _python(value: Any) -> Any:
+def _as_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def number(value: object) -> float:
+def as_float(value: object) -> float:
     """The value as a float; NaN where it is no number (a bool is none), infinite where it is too large."""
     try:
         return math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)

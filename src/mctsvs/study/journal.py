@@ -34,7 +34,7 @@ FORMAT = 1  # of the file, in its header
 TABLES = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE journal (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, number INTEGER NOT NULL, "
-    "call INTEGER NOT NULL, iteration INTEGER NOT NULL, ticket INTEGER NOT NULL, value REAL, text TEXT NOT NULL, "
+    "call INTEGER NOT NULL, iteration INTEGER NOT NULL, proposal_id INTEGER NOT NULL, value REAL, text TEXT NOT NULL, "
     "details TEXT NOT NULL, times BLOB NOT NULL, variables BLOB NOT NULL, point BLOB NOT NULL, "
     "checksum BLOB NOT NULL)",
     "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL, checksum BLOB NOT NULL)",
@@ -47,7 +47,7 @@ SYNC_SECONDS = 5.0
 class Event(NamedTuple):
     """Something that happened.
 
-    ask      trial `number` was asked for, in one call with those of the same `call`; text: its source; ticket: the
+    ask      trial `number` was asked for, in one call with those of the same `call`; text: its source; proposal id: the
              number that the method gave its proposal, -1 for a point of the user's; value: when, in seconds since 1970
     tell     its value came, None for a failure, with a message in text; from then on the method knows it
     result   the same, but the method is to be told later, when those before it are there
@@ -65,7 +65,7 @@ class Event(NamedTuple):
     number: int = -1
     call: int = -1
     iteration: int = 0
-    ticket: int = -1
+    proposal_id: int = -1
     value: float | None = None
     text: str = ""
     details: str = ""
@@ -75,7 +75,7 @@ class Event(NamedTuple):
 
     def checksum(self, seq: int, before: bytes) -> bytes:
         """Of event number `seq`; `before` is that of the event before it."""
-        numbers = struct.pack("<5q", seq, self.number, self.call, self.iteration, self.ticket)
+        numbers = struct.pack("<5q", seq, self.number, self.call, self.iteration, self.proposal_id)
         value = b"" if self.value is None else struct.pack("<d", self.value)
         texts = self.kind.encode(), self.text.encode(), self.details.encode()
         return checksum(before, numbers, value, *texts, self.times, self.variables, self.point)

@@ -100,7 +100,7 @@ def differences(
         elif stored[name] != value:
             found.append(f"option {name} is {short(stored[name])}, not {short(value)}")
     known = identity.get("constraints", [])
-    if "constraints" in given and (now := constraints.stored(constraints.listed(given["constraints"]))) != known:
+    if "constraints" in given and (now := constraints.stored(constraints.as_list(given["constraints"]))) != known:
         found.append(f"constraints are {short(known)}, not {short(now)}" if known else "it has no constraints")
     if "space" in given and given["space"] != space:
         found.append(_space_difference(space, given["space"]))

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from mctsvs.ask_tell import Trials
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.space.constraints import given_again
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, damaged
 from mctsvs.study.journal import Event, Journal
-from mctsvs.trial import NOTHING, Trial, TrialDetails, Trials, TrialTimes
+from mctsvs.trial import NOTHING, Trial, TrialDetails, TrialTimes
 from mctsvs.utils.validation import Array, StudyError
 
 
@@ -55,7 +56,7 @@ class StudyContents:
                 self.space,
                 iteration=event.iteration,
                 source=event.text if asked else "imported",
-                ticket=event.ticket,
+                proposal_id=event.proposal_id,
                 times=TrialTimes(asked=event.value if asked else None),
             )
             self.trials.append(trial)
@@ -166,13 +167,13 @@ def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
             continue
         for event in events:
             if kind == "tell":
-                opt.record(opt.waiting(event.number), value_of(event), event.text, details_of(event))
+                opt._core.record(opt._core.trials.waiting(event.number), value_of(event), event.text, details_of(event))
             elif kind == "plan":
                 opt.plan(event.number)
             elif kind == "enqueue":
-                opt.queue.append(next(enqueued))
+                opt._core.queue.append(next(enqueued))
             elif kind == "import":
-                opt.insert(contents.trials[event.number].unit, value_of(event), event.text, details_of(event))
+                opt._core.insert(contents.trials[event.number].unit, value_of(event), event.text, details_of(event))
     if not same:
         warnings.warn(
             "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
@@ -194,10 +195,10 @@ def _restore(opt: Optimizer, contents: StudyContents, enqueued: Iterator[Array])
         trials[number].value, trials[number].message = None, ""
         _set_details(trials[number], NOTHING)
     units = np.array([trial.unit for trial in trials]).reshape(asked, contents.space.n_coordinates)
-    opt.recall(trials, units, told, contents.method_state)
-    opt.budget = _budget(log)
+    opt._core.restore_method(trials, units, told, contents.method_state)
+    opt._core.budget = _budget(log)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]
-    opt.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
+    opt._core.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 
 
 def _ask_again(opt: Optimizer, contents: StudyContents, n: int) -> bool:

@@ -151,7 +151,7 @@ class Session:
                         trial.number,
                         first,
                         trial.iteration,
-                        trial.ticket,
+                        trial.proposal_id,
                         trial.times.asked,
                         text=trial.source,
                         variables=codec.pack_positions(trial.variables, size),
@@ -173,16 +173,16 @@ class Session:
         value, message = as_value(value) + 0.0, as_text(message)  # 0.0 for -0.0, as SQLite keeps it
         with self.writing():
             opt = self.optimizer
-            waiting = opt.waiting(trial)
+            waiting = opt._core.trials.waiting(trial)
             if waiting.number in self._contents.results:
                 details = _merged(details_of(self._contents.results[waiting.number]), details)
-            details = opt.check(details)
+            details = opt._core.trials.check(details)
             with self._step():
                 waiting.times.told = time.time()
                 times = waiting.times.pack(waiting.purpose)
                 self._store([_valued("tell", waiting.number, value, message, details, times=times)])
                 before = time.perf_counter()
-                opt.record(waiting, value, message, details)
+                opt._core.record(waiting, value, message, details)
                 spent = time.perf_counter() - before
                 self._thinking += spent
                 waiting.times.thinking += spent
@@ -190,15 +190,15 @@ class Session:
     def keep(self, trial: Trial, evaluation: Evaluation) -> None:
         """Store a value that the method is told later, in the order of the trials."""
         with self.writing():
-            number = self.optimizer.waiting(trial).number
-            details = self.optimizer.check(_details(trial, evaluation))
+            number = self.optimizer._core.trials.waiting(trial).number
+            details = self.optimizer._core.trials.check(_details(trial, evaluation))
             value = as_value(evaluation.value) + 0.0
             self._store([_valued("result", number, value, as_text(evaluation.message), details)])
 
     def record_death(self, trial: Trial | int, message: str) -> int:
         """A worker died over the trial; how many it has cost by now."""
         with self.writing():
-            number = self.optimizer.waiting(trial).number
+            number = self.optimizer._core.trials.waiting(trial).number
             self._store([Event("strike", number, text=as_text(message))])
             return self._contents.strikes[number]
 
@@ -207,13 +207,13 @@ class Session:
             opt = self.optimizer
             with self._step():
                 self._store([Event("enqueue", point=codec.pack_point(unit)) for unit in units])
-                opt.queue.extend(units)
+                opt._core.queue.extend(units)
 
     def insert(self, rows: Sequence[Row]) -> None:
         with self.writing():
             opt = self.optimizer
             first = len(opt.trials)
-            rows = [(unit, value, text, opt.check(details)) for unit, value, text, details in rows]
+            rows = [(unit, value, text, opt._core.trials.check(details)) for unit, value, text, details in rows]
             with self._step():
                 events = [
                     _valued("import", number, value, text, details, call=first, point=codec.pack_point(unit))
@@ -221,7 +221,7 @@ class Session:
                 ]
                 self._store(events)
                 for unit, value, text, details in rows:
-                    opt.insert(unit, value, text, details)
+                    opt._core.insert(unit, value, text, details)
                 self._store([], state=True)
 
     def set_attr(self, name: str, value: Any) -> None:
@@ -276,7 +276,7 @@ class Session:
         packed = None
         if state:
             assert self._optimizer is not None
-            packed = codec.pack(self._optimizer.memory())
+            packed = codec.pack(self._optimizer._core.method_state())
         try:
             self.journal.append(events, packed)
         except LostError as error:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mctsvs.ask_tell import encode
 from mctsvs.loop.loop import Workers, run
 from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
 from mctsvs.methods import registry
@@ -287,7 +288,7 @@ class Study:
             >>> study.enqueue([[0.5] * 300])
         """
         self._session.check_writable()
-        self._session.enqueue([self.optimizer.unit_of(point) for point in points])
+        self._session.enqueue([encode(self.optimizer.region, point) for point in points])
 
     def import_points(self, source: Any) -> int:
         """Add evaluations made elsewhere. They become trials that do not count towards a budget.
@@ -486,6 +487,6 @@ class Study:
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
     def _repr_html_(self) -> str:
-        from mctsvs.visualization.report.card import card
+        from mctsvs.visualization.report import card
 
         return card(self, f"Study {self.path.name}, {self.method}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from mctsvs.utils.validation import InputError, check_bool, check_choice, check_count, check_number
 
@@ -36,11 +36,13 @@ def option(
 class Options:
     """No options; a subclass adds fields."""
 
+    advertised: ClassVar[bool] = True  # False for switches of experiments, which no message suggests
+
     def __post_init__(self) -> None:
         for f in fields(self):
             limits, among = dict(f.metadata.get("limits", {})), f.metadata.get("among", ())
             kind = f.type.__name__ if isinstance(f.type, type) else str(f.type)  # with postponed annotations or without
-            _check(f.name, getattr(self, f.name), kind, limits, among)
+            object.__setattr__(self, f.name, _checked(f.name, getattr(self, f.name), kind, limits, among))
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -52,13 +54,14 @@ class Options:
         return cls(**{name: given[name] for name in cls.names() if name in given})
 
 
-def _check(name: str, value: Any, kind: str, limits: dict[str, Any], among: tuple[str, ...]) -> None:
+def _checked(name: str, value: Any, kind: str, limits: dict[str, Any], among: tuple[str, ...]) -> Any:
+    """The value; a whole number as an int."""
     kind, *optional = (part.strip() for part in kind.split("|"))
     if value is None and optional:
-        return
+        return None
     if kind == "int":
-        check_count(name, value, **{"least": 1, **limits})
-    elif kind == "float":
+        return check_count(name, value, **{"least": 1, **limits})
+    if kind == "float":
         check_number(name, value, **limits)
     elif kind == "bool":
         check_bool(name, value)
@@ -71,3 +74,4 @@ def _check(name: str, value: Any, kind: str, limits: dict[str, Any], among: tupl
             check_number(name, number, **limits)
     else:
         raise TypeError(f"an option of type {kind} has no check")
+    return value

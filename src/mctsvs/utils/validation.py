@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -45,17 +45,10 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     return spelled[found[0]] if found else None
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """x17, x203 and 4 others."""
-    if len(names) > most:
-        more = len(names) - most
-        return f"{', '.join(names[:most])} and {more} other{'s' * (more > 1)}"
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """A whole number within these limits."""
+    """A whole number within these limits, as an int; a float such as 1e3 may be one."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    whole |= isinstance(value, float | np.floating) and float(value).is_integer()
     if not whole or value < least or (most is not None and value > most):
         limits = f"{least} or more" if most is None else f"from {least} to {most}"
         raise InputError(f"{name}={value!r} cannot be used: it must be a whole number, {limits}")

@@ -142,9 +142,14 @@ class Selection:
     share: Array  # (names, b) of the evaluations in the bin
     total: Indices  # (names,) evaluations that moved it
 
+    @property
+    def varied(self) -> bool:
+        """Whether there is anything to see: some evaluations left out some of the variables."""
+        return bool(self.share.size) and float(self.share.mean()) < 0.95
+
 
 def selection(run: RunData, variables: int = 30, bins: int = 60) -> Selection:
-    """Of the variables that matter most, then of those moved most often without the evaluations that moved all."""
+    """The variables that matter most, then those moved most often by evaluations that did not move all."""
     n, V = len(run.told), len(run.space)
     bins = max(1, min(bins, n))
     edges = np.linspace(0, n, bins + 1).round().astype(np.intp)
@@ -178,7 +183,7 @@ class Constraints:
 
 
 def constraints(run: RunData) -> Constraints | None:
-    """None where no evaluation has any."""
+    """The measured constraints; None where no evaluation has any."""
     measured = [getattr(trial, "constraints", None) or {} for trial in run.told]
     names = list(dict.fromkeys(name for row in measured for name in row))
     if not names:
@@ -213,16 +218,16 @@ class Timeline:
     told: Array  # (m,)
     evaluating: Array  # (m,) NaN where not known
     thinking: Array  # (m,)
-    worker: list[str]  # (m,)
+    worker: list[str]  # (m,) "worker 1", "worker 2", ...
     start: float  # seconds since 1970
 
     @property
     def workers(self) -> list[str]:
-        return list(dict.fromkeys(self.worker))
+        return sorted(dict.fromkeys(self.worker), key=lambda name: (len(name), name))
 
 
 def timeline(run: RunData) -> Timeline | None:
-    """None where nothing is known of time, as in studies of older versions."""
+    """When each evaluation was asked and told; None where no times are known."""
     rows = [i for i, t in enumerate(run.told) if t.times.asked is not None and t.times.told is not None]
     if not rows:
         return None
@@ -231,5 +236,20 @@ def timeline(run: RunData) -> Timeline | None:
     seconds = np.array([np.nan if t.seconds is None else t.seconds for t in times], dtype=np.float64)
     thinking = np.array([t.thinking for t in times], dtype=np.float64)
     start = float(asked.min())
-    worker = [t.worker for t in times]
+    worker = _lanes([t.worker for t in times], asked, told)
     return Timeline(np.array(rows) + 1, asked - start, told - start, seconds, thinking, worker, start)
+
+
+def _lanes(processes: Sequence[str], asked: Array, told: Array) -> list[str]:
+    """A lane for each process. One that began after another's end takes its lane, as when a run is resumed."""
+    spans: dict[str, tuple[float, float]] = {}
+    for name, begun, ended in zip(processes, asked.tolist(), told.tolist(), strict=True):
+        first, last = spans.get(name, (begun, ended))
+        spans[name] = min(first, begun), max(last, ended)
+    lanes: dict[str, int] = {}
+    ends: list[float] = []  # of the lanes
+    for name, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
+        lane = next((i for i, end in enumerate(ends) if end <= first), len(ends))
+        ends[lane : lane + 1] = [last]
+        lanes[name] = lane
+    return [f"worker {lanes[name] + 1}" for name in processes]

@@ -1,6 +1,6 @@
-"""Pictures on matplotlib axes. Each takes a Result, a Study, an Optimizer or a list of them, and returns its axes.
+"""Pictures on matplotlib axes: each takes a run and returns the axes it was drawn on.
 
-The numbers come from `mctsvs.visualization.curves`, `variables` and `surface`, which need no plotting library.
+The numbers come from `mctsvs.visualization.curves`, `variables` and `surrogate_slices`, which need no plotting library.
 """
 
 from __future__ import annotations
@@ -9,17 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from mctsvs.utils.formatting import shortened
 from mctsvs.utils.validation import InputError
 from mctsvs.visualization import curves, variables
 from mctsvs.visualization.run_data import RunData, runs_of
-from mctsvs.visualization.style import ACCENT, COMPARED, FAINT, INK, QUIET, SCALE, shortened
+from mctsvs.visualization.style import ACCENT, COMPARED, FAINT, INK, QUIET, SCALE
 from mctsvs.visualization.surrogate_slices import Axis, SurrogateSlices
 
 LINES = ["-", "--", ":", "-."]
 
 
 def plot_convergence(source: Any, ax: Any = None) -> Any:
-    """The best value so far against the number of evaluations; of one run, the single values too."""
+    """Draw the best value so far against the number of evaluations; of one run, the single values too.
+
+    Args:
+        source: A Result, a Study, an Optimizer, a list of them, or a dict of label -> one of them.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+
+    Example:
+        >>> plot_convergence({"auto": result, "random": other})
+    """
     ax = _axes(ax)
     runs = runs_of(source)
     for i, run in enumerate(runs):
@@ -51,7 +63,16 @@ def _look_at(ax: Any, curve: curves.Convergence) -> None:
 
 
 def plot_importance(source: Any, ax: Any = None, most: int = 20) -> Any:
-    """How sure it is that each variable matters."""
+    """Draw how sure it is that each variable matters.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        most: Variables shown at most.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+    """
     run = _one(source)
     ax = _axes(ax)
     shown = variables.importance(run, most)
@@ -67,15 +88,25 @@ def plot_importance(source: Any, ax: Any = None, most: int = 20) -> Any:
 
 
 def plot_tree(source: Any, ax: Any = None) -> Any:
-    """The groups of variables as an icicle: the more variables the wider, the higher its value the darker."""
+    """Draw the groups of variables as an icicle: the more variables the wider, the higher its value the darker.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+    """
     run = _one(source)
     ax = _axes(ax)
     nodes = variables.tree(run)
     if nodes is None:
         return _nothing(ax, "Tree of variables", "this method has no tree")
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    if len(nodes) == 1:
+        return _nothing(ax, "Tree of variables", "the variables have not been split into groups")
+    from matplotlib.colors import Normalize
 
-    colours = LinearSegmentedColormap.from_list("mctsvs", SCALE)
+    colours = _colours()
     norm = Normalize(float(nodes.value.min()), float(nodes.value.max()))
     for i in range(len(nodes)):
         width, shade = nodes.width[i], norm(nodes.value[i])
@@ -100,22 +131,42 @@ def _box(x: float, y: float, width: float, color: Any) -> Any:
 
 
 def plot_selection(source: Any, ax: Any = None, most: int = 30) -> Any:
-    """Which variables moved when: the darker, the larger the share of evaluations that moved the variable."""
+    """Draw which variables moved when: the darker, the larger the share of evaluations that moved the variable.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        most: Variables shown at most.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+    """
     run = _one(source)
     ax = _axes(ax)
     shown = curves.selection(run, most)
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("mctsvs", SCALE)
+    if not shown.varied:
+        return _nothing(ax, "Variables moved", "the evaluations moved all variables")
     extent = (0.5, len(run.told) + 0.5, len(shown.names) - 0.5, -0.5)
-    ax.imshow(shown.share, aspect="auto", extent=extent, cmap=colours, vmin=0, vmax=1, interpolation="nearest")
+    ax.imshow(shown.share, aspect="auto", extent=extent, cmap=_colours(), vmin=0, vmax=1, interpolation="nearest")
     ax.set_yticks(range(len(shown.names)), [shortened(name) for name in shown.names], fontsize=7)
     ax.set(xlabel="evaluation", title="Variables moved")
     return ax
 
 
 def plot_slices(source: Any, axes: Any = None, most: int = 6) -> Any:
-    """What a model expects when one variable of the best point changes; the band is two deviations."""
+    """Draw what a model expects when one variable of the best point changes; the band is two deviations.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        most: Variables shown at most, each on axes of its own.
+        axes: The axes to draw on; new ones by default.
+
+    Returns:
+        An array of axes.
+
+    Raises:
+        InputError: There are fewer than eight values, or they are all equal.
+    """
     surface = _surface(source, most)
     found = surface.slices()
     if axes is None:
@@ -142,7 +193,20 @@ def plot_slices(source: Any, axes: Any = None, most: int = 6) -> Any:
 
 
 def plot_contour(source: Any, first: str | None = None, second: str | None = None, ax: Any = None) -> Any:
-    """The model over two variables, through the best point; without names, over the two most important ones."""
+    """Draw the model over two variables, all others as at the best point.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        first: The name of one variable; by default the most important one.
+        second: The name of the other; by default the next one.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+
+    Raises:
+        InputError: There are fewer than eight values, or the model does not have a variable.
+    """
     surface = _surface(source, 12)
     names = first or surface.names[0], second or surface.names[-1 if len(surface.names) < 2 else 1]
     for name in names:
@@ -152,9 +216,7 @@ def plot_contour(source: Any, first: str | None = None, second: str | None = Non
         raise InputError("a contour needs two variables: give another name, or look at slices")
     ax = _axes(ax)
     shown = surface.contour(*names)
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("mctsvs", SCALE if surface.run.sign > 0 else SCALE[::-1])
+    colours = _colours(reverse=surface.run.sign < 0)
     filled = ax.contourf(_ticks(ax, shown.first, "x"), _ticks(ax, shown.second, "y"), shown.mean, 14, cmap=colours)
     ax.figure.colorbar(filled, ax=ax, label="value")
     if "choices" not in (shown.first.kind, shown.second.kind):
@@ -174,7 +236,16 @@ def _ticks(ax: Any, axis: Axis, which: str) -> Any:
 
 
 def plot_parallel(source: Any, ax: Any = None, points: int = 20) -> Any:
-    """The best points, in colour, before some of the others."""
+    """Draw the best points in colour before some of the others, on one axis for each variable.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        points: How many points are in colour.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+    """
     run = _one(source)
     ax = _axes(ax)
     shown = variables.parallel(run, points)
@@ -189,7 +260,15 @@ def plot_parallel(source: Any, ax: Any = None, points: int = 20) -> Any:
 
 
 def plot_constraints(source: Any, ax: Any = None) -> Any:
-    """Measured constraints over time: what is above 0 is broken."""
+    """Draw measured constraints over time: what is above 0 is broken.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+    """
     run = _one(source)
     ax = _axes(ax)
     shown = curves.constraints(run)
@@ -204,7 +283,15 @@ def plot_constraints(source: Any, ax: Any = None) -> Any:
 
 
 def plot_timeline(source: Any, ax: Any = None) -> Any:
-    """Seconds spent evaluating and thinking, added up."""
+    """Draw the seconds spent evaluating and thinking, added up.
+
+    Args:
+        source: A Result, a Study or an Optimizer.
+        ax: The axes to draw on; new ones by default.
+
+    Returns:
+        The axes.
+    """
     run = _one(source)
     ax = _axes(ax)
     shown = curves.timeline(run)
@@ -216,6 +303,12 @@ def plot_timeline(source: Any, ax: Any = None) -> Any:
     ax.set(xlabel="evaluation", ylabel="seconds in all", title="Time")
     ax.legend(frameon=False)
     return ax
+
+
+def _colours(*, reverse: bool = False) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("mctsvs", SCALE[::-1] if reverse else SCALE)
 
 
 def _axes(ax: Any) -> Any:

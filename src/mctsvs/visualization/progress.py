@@ -1,8 +1,7 @@
-"""What is known of a run at a moment: the numbers that every view draws.
+"""A run as it goes: its numbers, the log, and a view that draws when that is cheap enough.
 
-A share of a run's time that may be spent on showing it.
-
-Follows a run: keeps its account, writes the log, and lets a view draw when that is cheap enough.
+Showing a run takes at most half a percent of its time, whatever the view: this module loads no plotting library, and a
+drawing waits until the run has lasted 200 times as long as all drawings together.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import ClassVar, Protocol
 
 from mctsvs.optimizer import Optimizer
 from mctsvs.trial import Trial
+from mctsvs.utils.formatting import clock
 
 
 @dataclass
@@ -76,23 +76,11 @@ class RunStats:
         return ", ".join(parts)
 
 
-def clock(seconds: float | None) -> str:
-    """Seconds as people read them."""
-    if seconds is None:
-        return "?"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-SHARE = 0.005
+SHARE = 0.005  # of a run's time: so much may showing it take
 
 
 class TimeShare:
-    """Lets work be done only as long as all of it together stays below a share of the time since the beginning.
+    """Work that together stays below a share of the time since the beginning: `permits` asks, `spending` counts.
 
     >>> if allowance.permits(0.01):
     ...     with allowance.spending():
@@ -103,22 +91,16 @@ class TimeShare:
         self.share, self.now = share, now
         self.began, self.spent, self.last = now(), 0.0, 0.0
 
-    @property
-    def elapsed(self) -> float:
-        return self.now() - self.began
-
     def permits(self, seconds: float) -> bool:
         """Whether work expected to take so long may be done now."""
-        return self.spent + seconds <= self.share * self.elapsed
+        return self.spent + seconds <= self.share * (self.now() - self.began)
 
     @contextmanager
     def spending(self) -> Iterator[None]:
         started = self.now()
-        try:
-            yield
-        finally:
-            self.last = self.now() - started
-            self.spent += self.last
+        yield
+        self.last = self.now() - started
+        self.spent += self.last
 
 
 LOG = logging.getLogger("mctsvs")
@@ -144,11 +126,11 @@ class ProgressView(Protocol):
 
 
 class ProgressReporter:
-    """Of one run, from `begin` to `end`.
+    """Follows one run, from `begin` to `end`.
 
-    >>> with Follower(view, "f") as follower:
-    ...     follower.begin(optimizer, budget)
-    ...     follower.told(trial)                 # after each evaluation
+    >>> with ProgressReporter(view, "f") as reporter:
+    ...     reporter.begin(optimizer, budget)
+    ...     reporter.told(trial)                 # after each evaluation
     """
 
     def __init__(self, view: ProgressView | None = None, label: str = "") -> None:
@@ -184,7 +166,8 @@ class ProgressReporter:
         account.evaluated += 1
         account.made += 1
         account.failed += trial.failed
-        account.seconds, account.thinking = self.allowance.elapsed, account.thinking + trial.times.thinking
+        account.seconds = time.perf_counter() - self.allowance.began
+        account.thinking += trial.times.thinking
         self._log_trial(trial, opt)
         if self.view is None and not LOG.isEnabledFor(logging.INFO):
             return

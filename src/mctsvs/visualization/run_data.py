@@ -1,4 +1,4 @@
-"""What pictures need of a run, read in one way from whatever holds it: a Result, a Study, an Optimizer."""
+"""A run as pictures need it, read in the same way from a Result, a Study or an Optimizer."""
 
 from __future__ import annotations
 
@@ -55,6 +55,17 @@ class RunData:
         run = cls(label, space, direction, trials, about, scores, lambda: getattr(source, "tree", None))
         run.advice = lambda: advice_of(source)
         return run
+
+    @property
+    def command(self) -> Mapping[str, Any]:
+        """What the command line has noted in the study: the benchmark problem and how it was run. Else empty."""
+        note = dict(self.about.get("user_attrs") or {}).get("command")
+        return note if isinstance(note, dict) else {}
+
+    @property
+    def problem(self) -> str:
+        """The name of the benchmark problem; empty where it is not known."""
+        return str(self.command.get("problem") or "")
 
     @cached_property
     def importance(self) -> Mapping[str, float]:

@@ -1,7 +1,4 @@
-"""The account of a run as text for a terminal of any width.
-
-Where a run can be shown: on a terminal, in a notebook, as lines of a log, or nowhere.
-"""
+"""Where a run is shown while it goes on: on a terminal of any width, in a notebook, as lines of a log, or nowhere."""
 
 from __future__ import annotations
 
@@ -15,7 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mctsvs.visualization.progress import ProgressView, RunStats, clock
+from mctsvs.utils.formatting import clock, printable
+from mctsvs.visualization.progress import ProgressView, RunStats
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
 LEAST = 0.1  # score that gets a bar
@@ -35,12 +33,8 @@ class Screen:
         yield Group(_head(account, width), *([Text()] if body else []), *body)
 
 
-def screen(account: RunStats) -> Screen:
-    return Screen(account)
-
-
 def _head(account: RunStats, width: int) -> Group:
-    title = Text(_printable(account.label), style="bold", no_wrap=True, overflow="ellipsis")
+    title = Text(printable(account.label), style="bold", no_wrap=True, overflow="ellipsis")
     title.append(f"  {account.direction}", style="dim")
     counts = f"{account.evaluated}/{account.budget} evaluations"
     counts += f", {account.failed} failed" if account.failed else ""
@@ -55,7 +49,7 @@ def _head(account: RunStats, width: int) -> Group:
     facts.add_column(overflow="ellipsis", no_wrap=True)
     facts.add_row("best value", _best(account))
     if account.phase:
-        facts.add_row("phase", Text(_printable(account.phase)))
+        facts.add_row("phase", Text(printable(account.phase)))
     each = f", {1e3 * account.thinking / account.made:.3g} ms an evaluation" if account.made else ""
     facts.add_row("thinking", Text(f"{100 * account.share_thinking:.0f} % of the time{each}"))
     return Group(title, row, facts)
@@ -89,7 +83,7 @@ def _bars(importance: dict[str, float], width: int) -> Table:
     longest = min(14, max(len(name) for name in importance))
     table.add_row(Text("matters", style="dim"))
     for name, score in importance.items():
-        short = Text(_printable(name), no_wrap=True)
+        short = Text(printable(name), no_wrap=True)
         short.truncate(longest, overflow="ellipsis")
         table.add_row(short, Text(bar(score, max(4, width - longest - 7)), style="cyan"), f"{score:.2f}")
     return table
@@ -130,10 +124,6 @@ def braille(values: Sequence[float], rows: int) -> list[str]:
             cells[rows - 1 - filled // 4][i // 2] |= DOTS[i % 2][filled % 4]
         before = level
     return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 class LogLines:
@@ -212,8 +202,7 @@ class TerminalView:
         self.live.stop()
 
     def _draw(self, account: RunStats) -> None:
-
-        self.live.update(screen(account), refresh=True)
+        self.live.update(Screen(account), refresh=True)
 
 
 def choose_view(*, keep: bool = True, lines: bool = False) -> ProgressView | None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.utils.validation import Array, Indices, listed
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import Array, Indices
 from mctsvs.visualization.run_data import MATTERS, RunData
 from mctsvs.visualization.surrogate_slices import Effect, SurrogateSlices
 

@@ -80,7 +80,7 @@ def test_what_there_is_not(name: str, words: str) -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mctsvs.bench.problems.data.importlib.util.find_spec", lambda module: None)
+    monkeypatch.setattr("mctsvs.bench.problems.declare.importlib.util.find_spec", lambda module: None)
     with pytest.raises(InputError, match=r"needs cocoex, not installed here: pip install 'mctsvs\[coco\]'"):
         make("bbob_f8_20")
 

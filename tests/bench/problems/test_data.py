@@ -210,7 +210,7 @@ def test_the_command_lists_every_data_set(
 
 def test_run_takes_a_directory(need: Need, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = need("nasbench_macro")
-    arguments = ["run", "NAS-Bench-Macro", "--method", "random", "--budget", "20", "--data"]
+    arguments = ["bench", "run", "NAS-Bench-Macro", "--method", "random", "--budget", "20", "--data"]
     assert main([*arguments, str(folder.parent)]) == 0
     assert "NASBenchMacro, 24 variables, maximize" in capsys.readouterr().out
     assert main([*arguments, str(tmp_path / "no")]) == 2

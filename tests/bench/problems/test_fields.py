@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Space
-from mctsvs.bench.problems import Problem, cancer, families, lasso, make, rover
+from mctsvs.bench.problems import Problem, families, lasso, make, rover, svm
 from mctsvs.bench.problems.mopta import MoptaProblem
 
 pytest.importorskip("sklearn")
@@ -233,9 +233,7 @@ def test_cancer_has_variables_of_all_kinds() -> None:
     problem = make("CancerSVM")
     kinds = [type(variable).__name__ for variable in Space.of(problem.space).variables]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"Float": 35, "Integer": 32, "Categorical": 34}
-    sensible = {
-        name: variable.choices[0] for name, variable in cancer.variables().items() if hasattr(variable, "choices")
-    }
+    sensible = {name: variable.choices[0] for name, variable in svm.variables().items() if hasattr(variable, "choices")}
     sensible |= {f"weight{j}": 1.0 for j in range(30)} | {f"clip{j}": 1 for j in range(30)}
     sensible |= {"components": 20, "penalty": 10.0, "gamma": 0.01, "degree": 3, "offset": 1.0}
     sensible |= {"malignant": 1.0, "tolerance": 1e-3}

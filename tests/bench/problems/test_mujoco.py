@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mctsvs.bench.problems import Problem, data, make, mujoco
+from mctsvs.bench.problems import Problem, declare, make, mujoco
 from mctsvs.utils.validation import Array, InputError
 
 pytest.importorskip("gymnasium")
@@ -105,4 +105,4 @@ def test_noise_is_added_and_nothing_else_can_be_varied() -> None:
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
     with pytest.raises(InputError, match=r"needs not_there, not installed here: pip install 'mctsvs\[mujoco\]'"):
-        data.require("Hopper", "mujoco", "gymnasium", "not_there")
+        declare.require("Hopper", "mujoco", "gymnasium", "not_there")

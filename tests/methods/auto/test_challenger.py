@@ -11,10 +11,11 @@ import pytest
 from mctsvs import Float, Integer, Optimizer
 from mctsvs.methods.auto import Auto
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.evidence import TestKind
+from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.auto.full_space_search import FullSpaceModel
 from mctsvs.methods.auto.portfolio import Challenger
 from mctsvs.methods.history import History
+from mctsvs.testing import engine_of
 from mctsvs.utils.validation import Array
 
 D = 30
@@ -41,7 +42,7 @@ def run(function: Callable[[Array], float], n: int, seed: int, *, batch: int = 1
 
 
 def challenges(opt: Optimizer) -> list[int]:
-    return [number for number, trial in enumerate(opt.trials) if trial.purpose == TestKind.CHALLENGE.value]
+    return [number for number, trial in enumerate(opt.trials) if trial.purpose == Kind.CHALLENGE.value]
 
 
 def test_good_points_bring_the_next_turn_soon_and_bad_ones_late() -> None:
@@ -85,8 +86,7 @@ def test_on_a_bowl_it_has_no_turn_before_the_bottom_is_reached() -> None:
 def test_where_some_variables_matter_more_its_points_are_good() -> None:
     opt = run(valley, 110, seed=2)
     assert len(challenges(opt)) >= 5
-    assert isinstance(opt._engine, Auto)
-    assert not opt._engine.challenger.bad
+    assert not engine_of(opt, Auto).challenger.bad
 
 
 def test_turns_begin_when_they_should() -> None:
@@ -112,9 +112,7 @@ def test_a_run_goes_on_from_its_state(batch: int) -> None:
     again = Optimizer.restore(opt.state())
     for one in (opt, again):
         one.tell(one.pending[0], valley(waiting.x))
-    assert isinstance(again._engine, Auto)
-    assert isinstance(opt._engine, Auto)
-    assert again._engine.challenger == opt._engine.challenger
+    assert engine_of(again, Auto).challenger == engine_of(opt, Auto).challenger
     for _ in range(10):
         (first,), (second,) = opt.ask(), again.ask()
         assert np.array_equal(first.unit, second.unit)
@@ -127,7 +125,7 @@ def test_failures_do_not_disturb_it() -> None:
     opt = Optimizer([(0.0, 1.0)] * D, method="auto", seed=1)
     for _ in range(120):
         (trial,) = opt.ask()
-        opt.tell(trial, np.nan if trial.purpose == TestKind.CHALLENGE.value else valley(trial.x))
+        opt.tell(trial, np.nan if trial.purpose == Kind.CHALLENGE.value else valley(trial.x))
     assert 1 <= len(challenges(opt)) <= 10
 
 
@@ -139,10 +137,9 @@ def test_it_has_a_turn_only_where_it_is_needed() -> None:
 
 def test_bad_points_are_kept_from_the_other_model() -> None:
     opt = run(bowl, 110, seed=0)
-    engine = opt._engine
-    assert isinstance(engine, Auto)
+    engine = engine_of(opt, Auto)
     assert engine.challenger.bad
-    rows = np.isin(engine.history.tickets, engine.challenger.bad)
+    rows = np.isin(engine.history.proposal_ids, engine.challenger.bad)
     seen = engine.history.without(engine.challenger.bad)
     assert np.array_equal(seen.X, engine.history.X[~rows])
     assert (engine.history.y[rows] < np.median(engine.history.y[: len(rows)])).all()
@@ -160,9 +157,8 @@ def test_on_a_lattice_nothing_is_hidden(whole: bool, monkeypatch: pytest.MonkeyP
     opt = Optimizer([first, *(Float(0.0, 1.0) for _ in range(11))], method="auto", seed=0)
     for trial in opt.ask(10):
         opt.tell(trial, float(trial.number))
-    engine, seen = opt._engine, list[int]()
-    assert isinstance(engine, Auto)
-    engine.challenger.bad = engine.history.tickets[5:8].tolist()
+    engine, seen = engine_of(opt, Auto), list[int]()
+    engine.challenger.bad = engine.history.proposal_ids[5:8].tolist()
     original = FullSpaceModel.propose_alike
 
     def watch(model: FullSpaceModel, history: History, *rest: Any) -> Array:

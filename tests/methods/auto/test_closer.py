@@ -9,8 +9,9 @@ from mctsvs import Float, Integer, Optimizer
 from mctsvs.methods.auto import Auto
 from mctsvs.methods.auto.closer import Closer
 from mctsvs.methods.auto.constants import CLOSE, CLOSE_PATIENCE, CLOSEST
-from mctsvs.methods.auto.evidence import TestKind
+from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.history import History
+from mctsvs.testing import engine_of
 from mctsvs.trial import Trial
 from mctsvs.utils.validation import Array
 
@@ -43,12 +44,11 @@ def value(trial: Trial) -> float:
 
 
 def inside(opt: Optimizer) -> Auto:
-    assert isinstance(opt._engine, Auto)
-    return opt._engine
+    return engine_of(opt, Auto)
 
 
 def close(opt: Optimizer) -> int:
-    return sum(trial.purpose == TestKind.CLOSE.value for trial in opt.trials)
+    return sum(trial.purpose == Kind.CLOSE.value for trial in opt.trials)
 
 
 def test_rough_values_are_sought_nearby() -> None:
@@ -98,7 +98,7 @@ def test_whole_numbers_stay_where_they_are() -> None:
     assert sum(close(opt) for opt in runs) > 20
     for opt in runs:
         for trial in opt.trials:
-            if trial.purpose == TestKind.CLOSE.value:
+            if trial.purpose == Kind.CLOSE.value:
                 best = min(opt.trials[: trial.number], key=value)
                 assert trial.x[20] == best.x[20]
                 assert np.abs(trial.x[:20] - best.x[:20]).max() <= CLOSE / 2 + 1e-12
@@ -137,7 +137,7 @@ def test_failures_shrink_the_box_and_are_avoided() -> None:
     sides, failed = [], []
     for _ in range(25):
         (trial,) = opt.ask()
-        bad = trial.purpose == TestKind.CLOSE.value
+        bad = trial.purpose == Kind.CLOSE.value
         opt.tell(trial, None if bad else rough(trial.x))
         failed += [trial.x] if bad else []
         sides.append(inside(opt).all_model.closer.region.length)

@@ -11,6 +11,7 @@ from mctsvs import Categorical, Float, Integer, Optimizer
 from mctsvs.methods.auto.bisection import Bisection
 from mctsvs.methods.auto.corners import Corners, Mask
 from mctsvs.methods.auto.engine import Auto
+from mctsvs.testing import engine_of
 from mctsvs.utils.validation import Array, Indices
 
 V = 200
@@ -90,8 +91,7 @@ def sparse(x: Array) -> float:
 
 
 def masks(opt: Optimizer) -> list[Mask]:
-    engine = opt._engine
-    assert isinstance(engine, Auto)
+    engine = engine_of(opt, Auto)
     assert engine.evidence.corners is not None
     return engine.evidence.corners.masks
 
@@ -127,8 +127,7 @@ def test_whole_numbers_and_categories_are_found(batch: int) -> None:
     while len(opt.trials) < 120:
         for trial in opt.ask(batch):
             opt.tell(trial, f(trial.params))
-    engine = opt._engine
-    assert isinstance(engine, Auto)
+    engine = engine_of(opt, Auto)
     assert {opt.space.names[v] for v in engine.evidence.found} == {"i7", "c9", "x5", "i20"}
     assert opt.best.value is not None
     assert opt.best.value < -0.55
@@ -139,8 +138,7 @@ def test_fine_steps_are_tested_by_changes_of_the_incumbent() -> None:
     for _ in range(60):
         (trial,) = opt.ask()
         opt.tell(trial, float(np.floor(5e3 * sparse(trial.x)) / 5e3))
-    engine = opt._engine
-    assert isinstance(engine, Auto)
+    engine = engine_of(opt, Auto)
     assert engine.evidence.corners is None
     assert engine.evidence.tests > 10
 
@@ -150,8 +148,7 @@ def test_failures_leave_other_corners_to_ask_for() -> None:
     for _ in range(110):
         (trial,) = opt.ask()
         opt.tell(trial, None if rng.random() < 0.2 else sparse(trial.x))
-    engine = opt._engine
-    assert isinstance(engine, Auto)
+    engine = engine_of(opt, Auto)
     assert engine.evidence.found.tolist() == [3, 50, 77]
 
 
@@ -169,8 +166,7 @@ def test_variables_that_do_not_exist_cost_no_test() -> None:
     for _ in range(120):
         (trial,) = opt.ask()
         opt.tell(trial, f(trial.params))
-    engine = opt._engine
-    assert isinstance(engine, Auto)
+    engine = engine_of(opt, Auto)
     assert {"x5", "b7"} <= {opt.space.names[v] for v in engine.evidence.found}
     assert opt.best.value is not None
     assert opt.best.value > 1.99

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +12,17 @@ from mctsvs import Categorical, Float, Integer, Optimizer
 from mctsvs.bench import problems
 from mctsvs.methods.auto import Auto, phases, portfolio
 from mctsvs.methods.auto.constants import AT_END, CHALLENGE, FEWEST
-from mctsvs.methods.auto.evidence import TestKind
+from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.auto.phases import Audit, OptimiseFullSpace, OptimiseSubspace, Phase
-from mctsvs.testing import BUDGET
+from mctsvs.testing import BUDGET, engine_of
 from mctsvs.utils.validation import Array
 
 
 def engine(opt: Optimizer) -> Auto:
-    inner = opt._engine
-    assert isinstance(inner, Auto)
-    return inner
+    return engine_of(opt, Auto)
 
 
-def search(f: Callable[[Array], float], D: int, budget: int, seed: int, batch: int = 1, **options: bool) -> Optimizer:
+def search(f: Callable[[Array], float], D: int, budget: int, seed: int, batch: int = 1, **options: Any) -> Optimizer:
     opt = Optimizer([(0.0, 1.0)] * D, direction="maximize", method="auto", seed=seed, **options)
     while len(opt.trials) < budget:
         for trial in opt.ask(min(batch, budget - len(opt.trials))):
@@ -147,7 +146,7 @@ def test_early_steps_beside_the_tests_move_all_variables_that_are_not_rejected()
     for _ in range(60):
         (trial,) = opt.ask()
         inside = engine(opt)
-        if isinstance(inside.phase, phases.Screening) and inside.open[trial.ticket].kind is TestKind.ALL:
+        if isinstance(inside.phase, phases.Screening) and inside.open[trial.proposal_id].kind is Kind.ALL:
             assert np.array_equal(trial.variables, np.flatnonzero(~inside.evidence.rejected))
             moved.append(len(trial.variables))
         opt.tell(trial, sparse(trial.x))
@@ -282,9 +281,9 @@ def test_tests_of_others_do_not_make_room_for_steps() -> None:
     kinds = []
     for _ in range(8):
         (trial,) = second.ask()
-        kinds.append(engine(second).open[trial.ticket].kind)
+        kinds.append(engine(second).open[trial.proposal_id].kind)
         second.tell(trial, sparse(trial.x))
-    assert sum(kind in (TestKind.ALL, TestKind.STEP, TestKind.LOCAL) for kind in kinds) <= 2
+    assert sum(kind in (Kind.ALL, Kind.STEP, Kind.LOCAL) for kind in kinds) <= 2
 
 
 def test_a_late_probe_leads_nowhere_back() -> None:
@@ -293,7 +292,7 @@ def test_a_late_probe_leads_nowhere_back() -> None:
         (trial,) = opt.ask()
         opt.tell(trial, sparse(trial.x))
     (probe,) = opt.ask()
-    assert engine(opt).open[probe.ticket].kind is TestKind.PROBE
+    assert engine(opt).open[probe.proposal_id].kind is Kind.PROBE
     opt.add(opt.best.x, sparse(opt.best.x) + 0.5)  # another worker saw noise
     assert isinstance(engine(opt).phase, OptimiseFullSpace)
     opt.tell(probe, sparse(probe.x))
@@ -412,7 +411,7 @@ def test_many_found_variables_are_treated_alike(active: int, share: float) -> No
             assert np.isin(trial.variables, moved).all()
             one.tell(trial, float(((trial.x[moved] - place) ** 2).sum()))
     steps = opt.trials[before:]
-    assert np.mean([trial.purpose == TestKind.ALL.value for trial in steps]) == pytest.approx(share, abs=0.06)
+    assert np.mean([trial.purpose == Kind.ALL.value for trial in steps]) == pytest.approx(share, abs=0.06)
     assert [trial.value for trial in steps] == [trial.value for trial in again.trials[before:]]
     assert opt.best.value is not None
     assert opt.best.value < 0.2

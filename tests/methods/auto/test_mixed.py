@@ -8,15 +8,13 @@ import numpy as np
 
 from mctsvs import Categorical, Float, Integer, Optimizer
 from mctsvs.methods.auto import Auto, screening
-from mctsvs.methods.auto.evidence import TestKind
+from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.auto.phases import OptimiseFullSpace
-from mctsvs.testing import through_plain_data
+from mctsvs.testing import engine_of, through_plain_data
 
 
 def engine(opt: Optimizer) -> Auto:
-    inner = opt._engine
-    assert isinstance(inner, Auto)
-    return inner
+    return engine_of(opt, Auto)
 
 
 def run(opt: Optimizer, f: Any, budget: int) -> Optimizer:
@@ -62,7 +60,7 @@ def test_a_test_changes_whole_numbers_for_sure() -> None:
     opt = run(Optimizer([Integer(0, 2)] * 30 + [Float(0.0, 1.0)], seed=0), lambda params: float(params["x3"]), 5)
     for _ in range(20):
         group = np.sort(np.random.default_rng(0).permutation(31)[:9])
-        question = screening.change(engine(opt), group, TestKind.TEST)
+        question = screening.change(engine(opt), group, Kind.TEST)
         assert question.base is not None
         moved = engine(opt).changed_variables(opt.space.snap(question.x), question.base)
         assert np.array_equal(moved, group)

@@ -128,7 +128,7 @@ def test_points_lie_on_the_embedding_inside_the_box() -> None:
     for _ in range(30):
         (p,) = engine.propose(1, Pending.of([], 80))
         points.append(2.0 * p.x - 1.0)
-        engine.absorb([Observation(p.x, float(-np.sum((p.x[:2] - 0.7) ** 2)), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(-np.sum((p.x[:2] - 0.7) ** 2)), p.variables, p.proposal_id)])
     X = np.array(points)
     assert np.abs(X).max() <= 1.0
     assert np.allclose(X @ engine.embedding.Q @ engine.embedding.Q.T, X, atol=1e-10)

@@ -42,7 +42,7 @@ def test_patience_follows_the_budget() -> None:
 def feed(engine: BAxUS, values: list[float]) -> None:
     for y in values:
         (p,) = engine.propose(1, Pending.of([], engine.dimension))
-        engine.absorb([Observation(p.x, y, p.variables, p.ticket)])
+        engine.observe([Observation(p.x, y, p.variables, p.proposal_id)])
 
 
 def test_failures_shrink_then_split_and_observations_stay_exact() -> None:
@@ -65,7 +65,7 @@ def test_points_from_elsewhere_teach_and_are_not_judged() -> None:
     engine = engine_of(100, initial_points=3)
     feed(engine, [0.0, 1.0, 2.0])
     for y in (10.0, 20.0, 40.0):
-        engine.absorb([Observation(engine.rng.random(100), y, engine.everything)])
+        engine.observe([Observation(engine.rng.random(100), y, engine.everything)])
     assert (engine.trust_region.length, engine.trust_region.successes) == (FIRST_LENGTH, 0)
     assert len(engine.low) == 6
 

@@ -36,7 +36,7 @@ def ask(es: CMAES, n: int = 1) -> list[Proposal]:
 def tell(es: CMAES, proposal: Proposal, y: float | None = None) -> None:
     """The value given, or the sphere's."""
     x = proposal.x
-    es.absorb([Observation(x, sphere(x) if y is None else y, proposal.variables, proposal.ticket)])
+    es.observe([Observation(x, sphere(x) if y is None else y, proposal.variables, proposal.proposal_id)])
 
 
 def one_like(es: CMAES) -> CMAES:
@@ -82,11 +82,11 @@ def test_points_never_told_are_replaced_and_late_ones_counted() -> None:
     assert es.past[1].members[:3] == [0, 1, 2]
 
 
-def test_values_go_to_the_draw_whose_ticket_they_have() -> None:
+def test_values_go_to_the_draw_whose_proposal_id_they_have() -> None:
     es = engine(4, population=6)
     proposals = ask(es, 6)
     stranger = Observation(proposals[0].x, 1.0, es.everything)
-    es.absorb([stranger])  # the same point, evaluated by somebody else
+    es.observe([stranger])  # the same point, evaluated by somebody else
     for i in (4, 1, 5, 0):
         moved = replace(proposals[i], x=np.round(proposals[i].x))  # as integers would move it
         tell(es, moved)

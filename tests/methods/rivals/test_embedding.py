@@ -11,7 +11,7 @@ from mctsvs import Optimizer
 from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending
 from mctsvs.methods.rivals.hesbo_rembo import REMBO, FixedOptions, HeSBO, Sketch
-from mctsvs.testing import MIXED, drive, mixed_objective, through_plain_data
+from mctsvs.testing import MIXED, drive, engine_of, mixed_objective, through_plain_data
 from mctsvs.utils.validation import InputError
 
 NOTHING = Pending.of([], 40)
@@ -49,7 +49,7 @@ def test_an_empty_bin_sits_in_the_middle() -> None:
 def test_bins_without_a_coordinate_are_not_searched() -> None:
     """Points that differ in them alone are one point, and a model that never sees them moved expects much there."""
     opt = Optimizer([(0.0, 1.0)] * 6, method="hesbo", d=6, seed=0)
-    engine: Any = opt._engine
+    engine = engine_of(opt, HeSBO)
     assert len(engine.moved) < 6
     points = drive(opt, lambda x: None if x[0] > 0.4 else float(x.sum()), 60)
     apart = np.abs(points[:, None] - points).max(axis=2) + np.eye(60)
@@ -86,9 +86,11 @@ def test_rembo_clips_a_gaussian_projection_and_remembers_its_points() -> None:
         z = 2.0 * (2.0 * u - 1.0)  # sqrt(d) = 2
         assert np.allclose(2.0 * p.x - 1.0, np.clip(engine.matrix @ z, -1.0, 1.0))
     for i in (2, 0, 1):  # in any order, and rounded until another proposal is nearer
-        engine.absorb([Observation(np.round(proposals[i].x), float(i), proposals[i].variables, proposals[i].ticket)])
+        engine.observe(
+            [Observation(np.round(proposals[i].x), float(i), proposals[i].variables, proposals[i].proposal_id)]
+        )
     assert np.array_equal(engine.low.X, design[[2, 0, 1]])
-    assert np.array_equal(engine.low.tickets, [2, 0, 1])
+    assert np.array_equal(engine.low.proposal_ids, [2, 0, 1])
     assert engine.sent == {}
 
 
@@ -96,21 +98,21 @@ def test_rembo_takes_somebody_elses_point_down_by_least_squares() -> None:
     engine = rembo()
     design = engine.design.copy()
     (proposal,) = engine.propose(1, NOTHING)
-    engine.absorb([Observation(np.full(40, 0.5), 1.0, engine.everything)])
-    engine.absorb([Observation(proposal.x, 1.0, engine.everything)])
-    engine.absorb([Observation(proposal.x, 2.0, engine.everything, proposal.ticket)])
+    engine.observe([Observation(np.full(40, 0.5), 1.0, engine.everything)])
+    engine.observe([Observation(proposal.x, 1.0, engine.everything)])
+    engine.observe([Observation(proposal.x, 2.0, engine.everything, proposal.proposal_id)])
     assert np.allclose(engine.low.X[0], 0.5)
     assert not np.allclose(engine.low.X[1], design[0])  # clipped: there is no way back
     assert np.array_equal(engine.low.X[2], design[0])
 
 
-def test_rembo_knows_waiting_points_by_their_tickets() -> None:
+def test_rembo_knows_waiting_points_by_their_proposal_ids() -> None:
     engine = rembo(initial_points=2)
     design = engine.design.copy()
     first, second = engine.propose(2, NOTHING)
     seen = []
     engine.search = lambda n, waiting: seen.append(waiting) or np.full((n, 4), 0.5)  # type: ignore[method-assign, func-returns-value]
-    engine.propose(1, Pending(np.array([second.x, first.x]), np.array([second.ticket, first.ticket])))
+    engine.propose(1, Pending(np.array([second.x, first.x]), np.array([second.proposal_id, first.proposal_id])))
     assert np.array_equal(seen[0], design[[1, 0]])
 
 
@@ -120,10 +122,10 @@ def test_a_design_is_dropped_once_as_many_points_are_known(method: str) -> None:
     opt.ask(2)  # two of the design
     for x in np.random.default_rng(1).random((30, 6)):
         opt.add(x, quadratic_of_six(x))
-    assert len(opt._engine.design) > 0  # type: ignore[attr-defined]
+    assert len(opt.state()["engine"]["design"]) > 0
     opt = Optimizer.restore(through_plain_data(opt.state()))
     drive(opt, quadratic_of_six, 1)
-    assert len(opt._engine.design) == 0  # type: ignore[attr-defined]
+    assert len(opt.state()["engine"]["design"]) == 0
 
 
 def quadratic_of_six(x: Any) -> float:

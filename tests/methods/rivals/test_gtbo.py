@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mctsvs import testing
 from mctsvs.bench import problems
 from mctsvs.methods.base import Observation, Pending, Proposal
 from mctsvs.methods.rivals.gtbo import GTBO, GTBOOptions, two_blocks
@@ -110,7 +111,7 @@ def ask(engine: GTBO, n: int = 1) -> list[Proposal]:
 
 
 def tell(engine: GTBO, proposal: Proposal, y: float) -> None:
-    engine.absorb([Observation(proposal.x, y, proposal.variables, proposal.ticket)])
+    engine.observe([Observation(proposal.x, y, proposal.variables, proposal.proposal_id)])
 
 
 def acting(x: Array) -> float:
@@ -184,7 +185,7 @@ def test_categories_change_and_whole_numbers_that_stay_do_not_count() -> None:
     space = {"kind": Categorical(("a", "b", "c")), "coin": Integer(0, 1), **{f"x{i}": Float(0, 1) for i in range(6)}}
     opt = Optimizer(space, method="gtbo", seed=1)
     values = {"a": 0.0, "b": 1.0, "c": 2.5}
-    engine: Any = opt._engine
+    engine = testing.engine_of(opt, GTBO)
     (trial,) = opt.ask()
     default = trial.params
     while engine.model is None:
@@ -202,7 +203,7 @@ def test_it_finds_the_six_variables_of_hartmann_among_a_hundred() -> None:
     """43 evaluations with this seed and two others; 80 leave room for another processor's rounding."""
     problem = problems.make("Hartmann6_100", shuffle=True, seed=0)
     opt = Optimizer(problem.space, direction=problem.direction, method="gtbo", seed=0)
-    engine: Any = opt._engine
+    engine = testing.engine_of(opt, GTBO)
     while engine.model is None:
         (trial,) = opt.ask()
         opt.tell(trial, problem.evaluate(trial.x, np.random.default_rng(0)))

@@ -110,21 +110,21 @@ def test_candidates_come_nearer_where_rejection_finds_none() -> None:
     solver = TuRBO(TuRBOOptions(candidates=100))
     centre = np.full(4, 0.5)
     solver.inside = lambda X: np.abs(X - 0.5).max(axis=1) < 0.02
-    points = solver._candidates(np.zeros(4), np.ones(4), centre, np.random.default_rng(0))
+    points = solver.candidates(np.zeros(4), np.ones(4), centre, np.random.default_rng(0))
     assert len(points) >= 25
     assert solver.inside(points).all()
     solver.inside = lambda X: np.zeros(len(X), dtype=np.bool_)  # nowhere at all: still points to go on with
-    assert len(solver._candidates(np.zeros(4), np.ones(4), centre, np.random.default_rng(0))) == 100
+    assert len(solver.candidates(np.zeros(4), np.ones(4), centre, np.random.default_rng(0))) == 100
 
 
 def test_a_region_that_starts_anew_does_so_inside() -> None:
     solver = TuRBO(TuRBOOptions(start_points=5))
     solver.inside = lambda X: X[:, 0] > 0.6
-    points = solver._design(3, np.random.default_rng(0))
+    points = solver.fresh_design(3, np.random.default_rng(0))
     assert len(points) == 5
     assert (points[:, 0] > 0.6).all()
     solver.inside = lambda X: np.zeros(len(X), dtype=np.bool_)
-    assert len(solver._design(3, np.random.default_rng(0))) == 5
+    assert len(solver.fresh_design(3, np.random.default_rng(0))) == 5
 
 
 def test_the_tree_is_grown_once_a_burst() -> None:
@@ -133,7 +133,7 @@ def test_the_tree_is_grown_once_a_burst() -> None:
     grown = []
     for _ in range(70):
         (p,) = engine.propose(1, Pending.of([], 8))
-        engine.absorb([Observation(p.x, -float(((p.x - 0.3) ** 2).sum()), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, -float(((p.x - 0.3) ** 2).sum()), p.variables, p.proposal_id)])
         grown.append(engine.grown)
     assert sorted(set(grown)) == [0, 10, 30, 50]
 

@@ -12,7 +12,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending
 from mctsvs.methods.rivals import vae_bo
 from mctsvs.methods.rivals.vae_bo import VAEBO
-from mctsvs.testing import drive
+from mctsvs.testing import drive, engine_of
 from mctsvs.utils.validation import Array, InputError
 
 pytestmark = pytest.mark.skipif(bool(registry.missing(registry.METHODS["vae-bo"])), reason="torch is not installed")
@@ -53,7 +53,7 @@ def test_trained_again_every_thirty_evaluations() -> None:
     for _ in range(85):
         (p,) = engine.propose(1, Pending.of([], 8))
         trained.append(engine.trainings)
-        engine.absorb([Observation(p.x, float(p.x[0]), p.variables, p.ticket)])
+        engine.observe([Observation(p.x, float(p.x[0]), p.variables, p.proposal_id)])
     assert np.flatnonzero(np.diff(trained)).tolist() == [19, 49, 79]
     assert len(engine.codes) == len(engine.history)
 
@@ -85,7 +85,7 @@ def test_a_code_that_failed_is_not_asked_for_again() -> None:
     for _ in range(10):
         (trial,) = opt.ask()
         opt.tell(trial, float(trial.x.sum()))
-    engine: Any = opt._engine
+    engine = engine_of(opt, VAEBO)
     (trial,) = opt.ask()
     (code,) = engine.sent.values()
     opt.tell(trial, None)

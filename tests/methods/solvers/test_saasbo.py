@@ -22,7 +22,7 @@ def data(n: int, d: int) -> tuple[Array, Array]:
 
 def test_every_draw_becomes_a_member_of_equal_weight() -> None:
     X, y = data(8, 5)
-    members = SparseSampled(SparseSampledOptions(**TINY))._fit(X, y, None, np.random.default_rng(1))
+    members = SparseSampled(SparseSampledOptions(**TINY)).fit(X, y, None, np.random.default_rng(1))
     assert members.thetas.shape == (2, 7)
     assert members.shifts.shape == (2,)
     np.testing.assert_array_equal(members.weights, [0.5, 0.5])
@@ -30,7 +30,7 @@ def test_every_draw_becomes_a_member_of_equal_weight() -> None:
 
 def test_sampling_finds_the_variables_that_matter() -> None:
     X, y = data(30, 20)
-    members = SparseSampled(SparseSampledOptions())._fit(X, y, None, np.random.default_rng(1))
+    members = SparseSampled(SparseSampledOptions()).fit(X, y, None, np.random.default_rng(1))
     lengthscales = np.median(members.thetas[:, :20], axis=0)
     assert set(np.argsort(lengthscales)[:2].tolist()) == {1, 4}
     assert lengthscales[[1, 4]].max() + 1.0 < np.delete(lengthscales, [1, 4]).min()

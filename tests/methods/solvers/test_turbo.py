@@ -9,6 +9,7 @@ import pytest
 
 from mctsvs import Optimizer, testing
 from mctsvs.gp.trust_region import FIRST_LENGTH, LONGEST, SHORTEST
+from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.history import History
 from mctsvs.methods.solvers.subspace import Subspace
 from mctsvs.methods.solvers.turbo import LOCAL_POINTS, Region, RegionOptions, TuRBO, TuRBOOptions
@@ -53,7 +54,7 @@ def test_candidates_move_a_few_coordinates_and_stay_in_the_box() -> None:
     rng = np.random.default_rng(0)
     centre = rng.random(200)
     low, high = np.clip(centre - 0.1, 0, 1), np.clip(centre + 0.1, 0, 1)
-    points = TuRBO(TuRBOOptions(candidates=500))._candidates(low, high, centre, rng)
+    points = TuRBO(TuRBOOptions(candidates=500)).candidates(low, high, centre, rng)
     moved = (points != centre).sum(axis=1)
     assert ((points >= low) & (points <= high)).all()
     assert moved.min() >= 1
@@ -67,7 +68,9 @@ def test_regions_keep_their_own_points() -> None:
     for _ in range(60):
         (trial,) = opt.ask()
         opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
-    regions = opt._engine.solver.regions  # type: ignore[attr-defined]
+    solver = testing.engine_of(opt, SubspaceEngine).solver
+    assert isinstance(solver, TuRBO)
+    regions = solver.regions
     rows = [row for region in regions for row in region.rows]
     assert len(regions) == 3
     assert sorted(rows) == sorted(set(rows))
@@ -80,11 +83,11 @@ def test_a_point_belongs_to_the_region_that_proposed_it_wherever_it_was_moved() 
     rng = np.random.default_rng(0)
     history = History(3)
     solver = TuRBO(TuRBOOptions(regions=2, start_points=2))
-    assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=10), rng)) == 4
+    assert len(solver.propose(4, Subspace(history, np.arange(3), np.empty((0, 3)), next_proposal_id=10), rng)) == 4
     assert solver.handed == {10: 0, 11: 0, 12: 1, 13: 1}
-    for ticket in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
-        history.add(np.full(3, 0.5), 1.0, ticket)
-    solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_ticket=14), rng)
+    for proposal_id in (13, 10, -1):  # in any order; one from elsewhere; all at the same place
+        history.add(np.full(3, 0.5), 1.0, proposal_id)
+    solver.propose(1, Subspace(history, np.arange(3), np.empty((0, 3)), next_proposal_id=14), rng)
     assert [region.rows.tolist() for region in solver.regions] == [[1, 2], [0]]
     assert set(solver.handed) == {11, 12, 14}
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from mctsvs import InputError, Study
+from mctsvs.visualization.dashboard import StudyShelf, application, bind, is_loopback
 from mctsvs.visualization.dashboard.live import LiveStudy
-from mctsvs.visualization.dashboard.server import StudyShelf, application, bind, is_loopback
 from mctsvs.visualization.report.sections import MAKERS
 
 pytestmark = pytest.mark.needs("plotly", "starlette", "uvicorn")
@@ -68,7 +68,8 @@ def test_a_study_alone_is_the_first_page(tmp_path: Path) -> None:
     with served(StudyShelf([path])) as port:
         status, page, headers = get(port, "/")
         assert status == 200
-        assert all(f'<section id="{name}">' in page for name in MAKERS)
+        assert all(f'<section id="{name}"' in page for name in MAKERS)
+        assert '<section id="failures" hidden>' in page
         assert headers["x-content-type-options"] == "nosniff"
         status, script, _ = get(port, "/plotly.js")
         assert len(script) > 1_000_000
@@ -141,6 +142,20 @@ def test_only_what_changed_is_sent(tmp_path: Path) -> None:
         assert "failures" not in news["sections"]
         assert news["running"]
         assert "16" in news["state"]
+    live.followed.close()
+
+
+def test_a_run_that_has_ended_is_shown_as_it_ended(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", BOX, seed=0) as study:
+        study.optimize(bowl, 12)
+        live = LiveStudy(tmp_path / "s.db")
+        live.news("")
+        live._thinker.join()
+        study.optimize(bowl, 20)
+    live._next_thought = time.monotonic() + 3600.0  # while the run goes on, this long would be waited
+    assert "the model is being brought up to date" in json.loads(live.news(""))["state"]
+    live._thinker.join()
+    assert json.loads(live.news(""))["state"] == "not running, 20 of 20 evaluations"
     live.followed.close()
 
 

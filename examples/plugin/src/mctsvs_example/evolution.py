@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal
+from mctsvs.methods.base import Engine, Observation, Pending, Proposal
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.validation import Indices
 
@@ -24,7 +24,7 @@ class OnePlusOneOptions(Options):
     step: float = option(0.2, above=0.0)
 
 
-class OnePlusOne(HistoryEngine):
+class OnePlusOne(Engine):
     """(1 + 1) evolution strategy: a few random variables of the best point take a normal step.
 
     The step grows when that was better and shrinks when it was not, so that one in five is (Rechenberg's rule).
@@ -32,7 +32,7 @@ class OnePlusOne(HistoryEngine):
 
     options_type: ClassVar[type[OnePlusOneOptions]] = OnePlusOneOptions
     options: OnePlusOneOptions
-    saved = ("step",)  # what `HistoryEngine` does not save already
+    saved = ("step",)  # what `Engine` does not save already
     step: float
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: OnePlusOneOptions) -> None:
@@ -51,11 +51,11 @@ class OnePlusOne(HistoryEngine):
         x[moved] = np.clip(x[moved] + self.step * self.rng.standard_normal(len(moved)), 0.0, 1.0)
         return self.proposal(x, variables, iteration=self.proposed)
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
+    def observe(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
             best = self.history.y.max(initial=-math.inf)
-            super().absorb([observation])
-            if observation.foreign or observation.y == best or math.isnan(observation.y):
+            super().observe([observation])
+            if observation.external or observation.y == best or math.isnan(observation.y):
                 continue  # says nothing of the step: somebody else's, or only idle variables were moved, or it failed
             self.step *= math.exp(0.2 if observation.y > best else -0.05)
             self.step = min(max(self.step, 1e-4), 0.5)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mctsvs.bench.problems import Family
-from mctsvs.bench.problems.synthetic import AnySize, names
+from mctsvs.bench.problems.synthetic import any_size
 from mctsvs.utils.validation import Array
 
 
@@ -11,14 +10,8 @@ def sphere(x: Array) -> float:
     return -float(x @ x)
 
 
-SPHERE = Family(
-    form="SphereN_D",
-    pattern=names("Sphere<N>(?:_<D>)?"),
-    example="Sphere10_300",
-    description="Minus the squared length of N variables on [-5, 5], at most 0",
-    build=AnySize("Sphere", sphere, 1, (-5.0, 5.0), 0.0),  # hides N variables among D, shuffles, shifts
-    optimum="0",
-)
+# hides N variables among D, shuffles, shifts
+SPHERE = any_size("Sphere10_300", sphere, (-5.0, 5.0), 0.0, "the squared length of N variables")
 
 
 def saddle(p: dict[str, float]) -> float:

@@ -28,7 +28,7 @@ from mctsvs.bench import figures
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.paper.page_head import Provenance, head
-from mctsvs.bench.results_csv import MADE, NOTE, Numbers
+from mctsvs.bench.results import MADE, NOTE, Numbers
 from mctsvs.gp.acquisition import AcquisitionFunction, beta_schedule, upper_confidence_bound
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.likelihood import Likelihood

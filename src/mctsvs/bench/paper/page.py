@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mctsvs.bench import critical_difference, stats
+from mctsvs.bench import comparison, stats
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.paper.author_logs import AuthorLogs, AuthorRuns
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.paper.metrics import Metric
 from mctsvs.bench.paper.page_head import Provenance, head
-from mctsvs.bench.results_csv import MADE, NOTE, OURS, PROBLEM, THEIRS, Numbers, Row, short
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.results import MADE, NOTE, OURS, PROBLEM, THEIRS, Numbers, Row, short
+from mctsvs.bench.run_store import Runs
+from mctsvs.bench.styles import written
 
 MARGIN = 2.0  # standard errors of a difference below which two means are called level
 
@@ -130,7 +131,20 @@ class Page:
         both = {self.entry.name: self.library, f"{self.entry.name}-paper": self.paper}
         return {stem: numbers for stem, numbers in both.items() if numbers is not None}
 
-    def ranking(self, numbers: Numbers) -> critical_difference.Ranking | None:
+    def latex(self) -> str:
+        """The last values as a table for papers, with the paper's settings below where there are any."""
+        assert self.entry.measure is not None
+        cells: dict[str, dict[str, stats.Summary]] = {}
+        several = self.paper is not None and self.paper is not self.main
+        for numbers in filter(None, (self.main, self.paper if several else None)):
+            for case in self.entry.cases():
+                name = written(case.label) + (" (paper's settings)" if several and numbers is self.paper else "")
+                values = {p: numbers.at(OURS, p, case.label, self.entry.measure.axis) for p in self.entry.problems}
+                if own := {p: value for p, value in values.items() if value is not None}:
+                    cells[name] = own
+        return comparison.tabular(cells, {p: self.main.maximise(p) for p in self.entry.problems})
+
+    def ranking(self, numbers: Numbers) -> stats.Ranking | None:
         """Methods ranked by their last values over the problems; None where these are few, or not what is compared."""
         if not self.measure.judged:
             return None
@@ -140,7 +154,7 @@ class Page:
                 last = numbers.at(OURS, problem, case.label, self.measure.axis, numbers.budget)
                 if last is not None:
                     means.setdefault(problem, {})[case.label] = last.mean
-        return critical_difference.ranking(means, {problem: numbers.maximise(problem) for problem in means})
+        return stats.ranking(means, {problem: numbers.maximise(problem) for problem in means})
 
     def _ranks(self, stem: str, numbers: Numbers) -> str:
         found = self.ranking(numbers)

@@ -10,7 +10,7 @@ from pathlib import Path
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.paper.entry import PaperEntry
 from mctsvs.bench.problems import data
-from mctsvs.bench.results_csv import MADE, NOTE, PROBLEM, Numbers
+from mctsvs.bench.results import MADE, NOTE, PROBLEM, Numbers
 from mctsvs.utils.validation import InputError
 
 SLOW = "Slow methods got less: "

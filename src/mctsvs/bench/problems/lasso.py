@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mctsvs.bench.problems import data
-from mctsvs.bench.problems.data import require
-from mctsvs.objectives.problem import Family, Problem, Variation
-from mctsvs.utils.validation import Array, Indices
+from mctsvs.bench.problems.declare import box, single
+from mctsvs.objectives.problem import Family, Variation
+from mctsvs.utils.validation import Array
 
 SEED = 42  # of the split, the folds and the synthetic rows
 FOLDS = 5
@@ -55,9 +55,8 @@ class Fold:
 
         # features divided by their penalties have a plain LASSO with penalty 1
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # penalties near nothing: the last sweep is close enough
+            # penalties near nothing: the last sweep is close enough
+            warnings.simplefilter("ignore", ConvergenceWarning)
             _, b, _ = lasso_path(
                 self.X / penalties,
                 self.y,
@@ -147,62 +146,42 @@ class SyntheticValue:
         return -synthetic(self.size).error(x)
 
 
-def lasso_dna(match: re.Match[str], variation: Variation) -> Problem:
-    noise = variation.only_noise("LassoDNA")
-    require("LassoDNA", "sklearn", "sklearn")
+def _dna_details(variation: Variation) -> dict[str, Any]:
     dna()  # a missing file is said now, not at the first evaluation
-    return Problem(
-        name="LassoDNA",
-        description="Weighted LASSO on DNA: one penalty for each of 180 features; minus the error" + variation.words(),
-        bounds=np.tile([-1.0, 1.0], (180, 1)),
-        function=dna_value,
-        noise=variation.noise,
-        generator=noise,
-    )
+    return {"function": dna_value}
 
 
-def lasso_synthetic(match: re.Match[str], variation: Variation) -> Problem:
-    size = match["size"].capitalize()
-    features, count = SIZES[size]
-    noise = variation.only_noise(f"Lasso{size}")
-    require(f"Lasso{size}", "sklearn", "sklearn")
-    active: Indices = np.flatnonzero(coefficients(size))
-    return Problem(
-        name=f"Lasso{size}",
-        description=f"Weighted LASSO: {count} of {features} features have a coefficient; minus the error"
-        + variation.words(),
-        bounds=np.tile([-1.0, 1.0], (features, 1)),
-        function=SyntheticValue(size),
-        active=active,
-        noise=variation.noise,
-        generator=noise,
+def _synthetic(size: str) -> Family:
+    features, active = SIZES[size]
+
+    def details(variation: Variation) -> dict[str, Any]:
+        return {"function": SyntheticValue(size), "active": np.flatnonzero(coefficients(size))}
+
+    text = f"{active} of {features} features have a coefficient"
+    return single(
+        f"Lasso{size}",
+        f"Lasso[-_]?{size}",
+        f"Weighted LASSO, synthetic: {text}",
+        f"Weighted LASSO: {text}; minus the error",
+        box(-1.0, 1.0, features),
+        details,
+        needs=("sklearn",),
+        extra="sklearn",
     )
 
 
 FAMILIES = [
-    Family(
-        form="LassoDNA",
-        pattern=re.compile("Lasso[-_]?DNA", re.IGNORECASE | re.ASCII),
-        example="LassoDNA",
-        description="Weighted LASSO with 180 penalties on DNA; minus the cross-validated error",
-        build=lasso_dna,
-        dimension="180",
-        kind="training",
+    single(
+        "LassoDNA",
+        "Lasso[-_]?DNA",
+        "Weighted LASSO with 180 penalties on DNA; minus the cross-validated error",
+        "Weighted LASSO on DNA: one penalty for each of 180 features; minus the error",
+        box(-1.0, 1.0, 180),
+        _dna_details,
+        needs=("sklearn",),
         optimum="> -0.292",
         extra="sklearn",
         data="lasso_dna",
     ),
-    *(
-        Family(
-            form=f"Lasso{size}",
-            pattern=re.compile(f"Lasso[-_]?(?P<size>{size})", re.IGNORECASE | re.ASCII),
-            example=f"Lasso{size}",
-            description=f"Weighted LASSO, synthetic: {active} of {features} features have a coefficient",
-            build=lasso_synthetic,
-            dimension=str(features),
-            kind="training",
-            extra="sklearn",
-        )
-        for size, (features, active) in SIZES.items()
-    ),
+    *map(_synthetic, SIZES),
 ]

@@ -16,11 +16,13 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mctsvs.bench.problems import data
+from mctsvs.bench.problems.declare import box, build, pattern
 from mctsvs.objectives.problem import Family, Problem, Variation
 from mctsvs.utils.validation import Array, Indices
 
@@ -163,34 +165,24 @@ class MoptaProblem(Problem):
 
 
 def mopta08(match: re.Match[str], variation: Variation) -> Problem:
-    noise = variation.only_noise("MOPTA08")
-    _car()  # a missing file is said now, not at the first evaluation
-    if match[0].lower().endswith("c"):
-        return MoptaProblem(
-            name="MOPTA08c",
-            description="Car body of 124 variables: the mass, under 68 measured constraints" + variation.words(),
-            bounds=np.tile([0.0, 1.0], (DIMENSION, 1)),
-            function=measured,
-            direction="minimize",
-            noise=variation.noise,
-            generator=noise,
-        )
-    return MoptaProblem(
-        name="MOPTA08",
-        description="Car body of 124 variables: minus mass and 10 times what exceeds 68 limits" + variation.words(),
-        bounds=np.tile([0.0, 1.0], (DIMENSION, 1)),
-        function=penalised,
-        optimum=OPTIMUM,
-        optimizer=OPTIMIZER,
-        noise=variation.noise,
-        generator=noise,
-    )
+    """MOPTA08, or MOPTA08c."""
+    apart = match[0].lower().endswith("c")
+
+    def details() -> dict[str, Any]:
+        _car()  # a missing file is said now, not at the first evaluation
+        if apart:
+            return {"function": measured, "direction": "minimize"}
+        return {"function": penalised, "optimum": OPTIMUM, "optimizer": OPTIMIZER}
+
+    said = "the mass, under 68 measured constraints" if apart else "minus mass and 10 times what exceeds 68 limits"
+    name, text = "MOPTA08" + "c" * apart, f"Car body of 124 variables: {said}"
+    return build(name, text, box(0.0, 1.0, DIMENSION), variation, details, MoptaProblem)
 
 
 FAMILIES = [
     Family(
         form="MOPTA08",
-        pattern=re.compile("MOPTA(?:08)?c?", re.IGNORECASE | re.ASCII),
+        pattern=pattern("MOPTA(?:08)?c?"),
         example="MOPTA08",
         description="Mass of a car body under 68 constraints, as a penalty; MOPTA08c: measured",
         build=mopta08,

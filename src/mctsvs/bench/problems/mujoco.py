@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.bench.problems.data import require
-from mctsvs.objectives.problem import Family, Problem, Variation
+from mctsvs.bench.problems.declare import box, single
+from mctsvs.objectives.problem import Family, Variation
 from mctsvs.utils.validation import Array, InputError
 
 EPISODES = 3
@@ -157,35 +156,15 @@ class LinearPolicy:
         return total / EPISODES
 
 
-def robot_problem(match: re.Match[str], variation: Variation) -> Problem:
-    robot = next(robot for robot in ROBOTS if robot.name.lower() == match[0].lower())
-    noise = variation.only_noise(robot.name)
-    require(robot.name, "mujoco", "gymnasium", "mujoco")
-    return Problem(
-        name=robot.name,
-        description=_description(robot) + variation.words(),
-        bounds=np.tile([-1.0, 1.0], (robot.dimension, 1)),
-        function=LinearPolicy(robot, variation.seed),
-        noise=variation.noise,
-        paper_options={**OPTIONS, **dict(robot.options)},
-        generator=noise,
+def _family(robot: Robot) -> Family:
+    def details(variation: Variation) -> dict[str, Any]:
+        return {"function": LinearPolicy(robot, variation.seed), "paper_options": {**OPTIONS, **dict(robot.options)}}
+
+    text = f"MuJoCo {robot.name}-v{VERSION} (the paper: v2), linear policy, mean return of {EPISODES} episodes"
+    bounds, needs = box(-1.0, 1.0, robot.dimension), ("gymnasium", "mujoco")
+    return single(
+        robot.name, robot.name, text, text, bounds, details, needs=needs, evaluation="simulator", extra="mujoco"
     )
 
 
-def _description(robot: Robot) -> str:
-    return f"MuJoCo {robot.name}-v{VERSION} (the paper: v2), linear policy, mean return of {EPISODES} episodes"
-
-
-FAMILIES = [
-    Family(
-        form=robot.name,
-        pattern=re.compile(robot.name, re.IGNORECASE | re.ASCII),
-        example=robot.name,
-        description=_description(robot),
-        build=robot_problem,
-        dimension=str(robot.dimension),
-        kind="simulator",
-        extra="mujoco",
-    )
-    for robot in ROBOTS
-]
+FAMILIES = [_family(robot) for robot in ROBOTS]

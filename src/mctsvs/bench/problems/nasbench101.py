@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.bench.problems import data
-from mctsvs.bench.problems.tables import NAS_OPTIONS, Columns, Lazy, unit_cube
-from mctsvs.objectives.problem import Problem, Variation
+from mctsvs.bench.problems.declare import box, single
+from mctsvs.bench.problems.tables import NAS_OPTIONS, Columns, Lazy
+from mctsvs.objectives.problem import Variation
 from mctsvs.utils.validation import Array, InputError
 
 VERTICES = 7
@@ -153,19 +153,25 @@ class Cells(Lazy):
         return 0.0 if row is None or seconds is None else float(seconds[row])
 
 
-def nasbench101(match: re.Match[str], variation: Variation) -> Problem:
-    noise = variation.only_noise("NASBench101")
+def _details(variation: Variation) -> dict[str, Any]:
     function = Cells()
     values, seconds = function.columns
     assert seconds is not None
-    return Problem(
-        name="NASBench101",
-        description="NAS-Bench-101: test accuracy on CIFAR-10 of a cell trained in under 30 minutes; "
-        "training times of 30,001 cells are measured, the others estimated" + variation.words(),
-        bounds=unit_cube(DIMENSION),
-        function=function,
-        optimum=float(values[seconds < LIMIT].max()),
-        noise=variation.noise,
-        paper_options=dict(NAS_OPTIONS),
-        generator=noise,
+    optimum = float(values[seconds < LIMIT].max())
+    return {"function": function, "optimum": optimum, "paper_options": dict(NAS_OPTIONS)}
+
+
+FAMILIES = [
+    single(
+        "NASBench101",
+        "NAS[-_]?Bench[-_]?101",
+        "Cell of up to 9 edges trained in under 30 minutes (most times estimated); test accuracy",
+        "NAS-Bench-101: test accuracy on CIFAR-10 of a cell trained in under 30 minutes; "
+        "training times of 30,001 cells are measured, the others estimated",
+        box(0.0, 1.0, DIMENSION),
+        _details,
+        evaluation="table",
+        optimum="0.94024",
+        data="nasbench101",
     )
+]

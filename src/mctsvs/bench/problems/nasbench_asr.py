@@ -1,9 +1,4 @@
-"""Reads pickles of plain data that others publish, without running anything they name.
-
-Lists, dicts, tuples, strings and numbers are read, numpy's scalars among them; a pickle that asks for any other
-class or function is refused.
-
-NAS-Bench-ASR: speech recognition on TIMIT by a cell of three layers, D = 30; the phoneme error rate is minimised.
+"""NAS-Bench-ASR: speech recognition on TIMIT by a cell of three layers, D = 30; the phoneme error rate is minimised.
 
 An architecture is 9 choices: for each layer one of six operations and, for every earlier vertex, whether it is
 also added to the layer's output. Vertices are 0 (the input), 1, 2, 3 (the layers) and 4 (the output). A layer with
@@ -11,6 +6,8 @@ the operation `zero` is cut away with all that it leaves dangling, and cells tha
 layers are one architecture: the 13,824 choices are 8,242 of them.
 
 The published files (release v1.1.0) hold two pickles each, a header and a list of rows in the order of its columns.
+They are read without running anything they name: lists, dicts, tuples, strings and numbers, numpy's scalars among
+them. A pickle that asks for any other class or function is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ import gc
 import io
 import itertools
 import pickle
-import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs.bench.problems import data
-from mctsvs.bench.problems.tables import Columns, Table, table_problem
-from mctsvs.objectives.problem import Problem, Variation
+from mctsvs.bench.problems.tables import Columns, table_family
 from mctsvs.utils.validation import Array, InputError
 
 FORMATS = {"f4": "f", "f8": "d", "i4": "i", "i8": "q", "u4": "I", "u8": "Q", "i1": "b", "u1": "B", "b1": "?"}
@@ -177,11 +172,15 @@ def _measured(header: dict[str, Any], rows: list[Sequence[Any]]) -> dict[Canonic
     return {forms[tuple(map(tuple, row[architecture]))]: float(row[rate][-1]) for row in rows}
 
 
-def nasbench_asr(match: re.Match[str], variation: Variation) -> Problem:
-    return table_problem(
+FAMILIES = [
+    table_family(
         "NASBenchASR",
+        ("NAS", "Bench", "ASR"),
+        "Speech model of 3 layers; validation phoneme error rate, minimised",
         "NAS-Bench-ASR: validation phoneme error rate on TIMIT of a cell of 3 layers, mean over seeds",
-        Table(BLOCKS, error_rates),
-        variation,
+        BLOCKS,
+        error_rates,
         direction="minimize",
+        data="nasbench_asr",
     )
+]

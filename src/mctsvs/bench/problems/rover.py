@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from mctsvs.bench.problems import data
-from mctsvs.objectives.problem import Family, Problem, Variation
+from mctsvs.bench.problems.declare import box, single
+from mctsvs.objectives.problem import Variation
 from mctsvs.utils.validation import Array
 
 POINTS = 30
@@ -84,28 +84,20 @@ def reward(x: Array) -> float:
     return OFFSET - along - MISS * missed
 
 
-def rover(match: re.Match[str], variation: Variation) -> Problem:
-    noise = variation.only_noise("Rover60")
+def _details(variation: Variation) -> dict[str, Any]:
     _ground()  # a missing file is said now, not at the first evaluation
-    return Problem(
-        name="Rover60",
-        description="Rover trajectory: 30 points of a path past 113 obstacles, below 5" + variation.words(),
-        bounds=np.tile([0.0, 1.0], (2 * POINTS, 1)),
-        function=reward,
-        noise=variation.noise,
-        generator=noise,
-    )
+    return {"function": reward}
 
 
 FAMILIES = [
-    Family(
-        form="Rover60",
-        pattern=re.compile("Rover(?:60)?", re.IGNORECASE | re.ASCII),
-        example="Rover60",
-        description="Path of 30 points past 113 obstacles; 5 minus its cost",
-        build=rover,
-        dimension="60",
-        kind="simulator",
+    single(
+        "Rover60",
+        "Rover(?:60)?",
+        "Path of 30 points past 113 obstacles; 5 minus its cost",
+        "Rover trajectory: 30 points of a path past 113 obstacles, below 5",
+        box(0.0, 1.0, 2 * POINTS),
+        _details,
+        evaluation="simulator",
         optimum="< 5",
         data="rover",
     )

@@ -9,21 +9,122 @@ the optimiser to a place drawn uniformly from the middle 80 % of the box in ever
 a number, by up to that share of the box. The
 functions are defined on all of R^n and nowhere better than at their optimiser, so the optimum keeps its
 value; where x - s leaves the usual domain it simply goes on (Hartmann: flat, near zero; Branin: steep).
+
+The functions take the vector of their own variables only, (n,) in natural units, and return one number. Their maxima
+over all of R^n lie inside the usual domain, so that translating one never creates a better point: the Hartmann bumps
+all fall off outside the unit cube, and the others attain a bound that holds everywhere.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
-from mctsvs.bench.problems import functions
+from mctsvs.bench.problems.declare import box, pattern
 from mctsvs.objectives.problem import Family, Problem, Variation
 from mctsvs.utils.validation import Array, Indices, InputError
 
 LARGEST_DIMENSION = 10_000_000
+
+# Hartmann6 = sum_i ALPHA[i] exp(-sum_j A[i, j] (x_j - P[i, j])^2), on [0, 1]^6.
+# fmt: off
+HARTMANN_ALPHA: Array = np.array([1.0, 1.2, 3.0, 3.2])
+HARTMANN_A: Array = np.array([
+    [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
+    [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
+    [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
+    [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
+])
+HARTMANN_P: Array = np.array([
+    [0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886],
+    [0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991],
+    [0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650],
+    [0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381],
+])
+# The published optimum, 3.32237 at (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573), in full.
+HARTMANN_OPTIMUM = 3.322368011415515
+HARTMANN_OPTIMIZER: Array = np.array([
+    0.20168951100670543, 0.15001069182345797, 0.476873974221897,
+    0.2753324304940561, 0.31165161660011326, 0.6573005340656204,
+])
+# fmt: on
+
+# Branin = (x2 - B x1^2 + C x1 - 6)^2 + 10 (1 - T) cos(x1) + 10, on [-5, 10] x [0, 15]; smallest value 10 T.
+BRANIN_B = 5.1 / (4 * math.pi**2)
+BRANIN_C = 5 / math.pi
+BRANIN_T = 1 / (8 * math.pi)
+BRANIN_OPTIMUM = -10 * BRANIN_T
+BRANIN_OPTIMIZER: Array = np.array([math.pi, 2.275])
+
+# Of one variable of Styblinski and Tang's function: the smallest root of 4 x^3 - 32 x + 5 and its value.
+TANG_OPTIMIZER = -2.903534027771177
+TANG_OPTIMUM = 39.16616570377142
+
+
+def hartmann_blocks(x: Array) -> Array:
+    """Hartmann6 of each consecutive block of six variables: shape (6 k,) to shape (k,)."""
+    gap = x.reshape(-1, 1, 6) - HARTMANN_P
+    values: Array = np.exp(-(HARTMANN_A * gap * gap).sum(axis=-1)) @ HARTMANN_ALPHA
+    return values
+
+
+def levy(x: Array) -> float:
+    """Minus the Levy function; 0 at ones."""
+    w = 1 + (x - 1) / 4
+    head, last = w[:-1] - 1, float(w[-1])
+    middle = head * head * (1 + 10 * np.sin(math.pi * w[:-1] + 1) ** 2)
+    first = math.sin(math.pi * float(w[0])) ** 2
+    return -(first + float(middle.sum()) + (last - 1) ** 2 * (1 + math.sin(2 * math.pi * last) ** 2))
+
+
+def branin_function(x: Array) -> float:
+    """Minus the Branin function; -0.397887 at (pi, 2.275) and two more points."""
+    x1, x2 = float(x[0]), float(x[1])
+    valley = x2 - BRANIN_B * x1 * x1 + BRANIN_C * x1 - 6
+    return -(valley * valley + 10 * (1 - BRANIN_T) * math.cos(x1) + 10)
+
+
+def ackley(x: Array) -> float:
+    """Minus the Ackley function (a=20, b=0.2, c=2 pi); 0 at zeros."""
+    n = len(x)
+    bowl = 20 * math.exp(-0.2 * math.sqrt(float(x @ x) / n))
+    ripple = math.exp(float(np.cos(2 * math.pi * x).sum()) / n)
+    return bowl + ripple - 20 - math.e
+
+
+def rosenbrock(x: Array) -> float:
+    """Minus the Rosenbrock function; 0 at ones."""
+    curve = x[1:] - x[:-1] ** 2
+    slope = 1 - x[:-1]
+    return -(100 * float(curve @ curve) + float(slope @ slope))
+
+
+def styblinski_tang(x: Array) -> float:
+    """Minus the mean over the variables of (x^4 - 16 x^2 + 5 x) / 2; 39.166 at -2.9035, another hollow at 2.7468."""
+    return -float((x**4 - 16 * x * x + 5 * x).mean()) / 2
+
+
+def griewank(x: Array) -> float:
+    """Minus the Griewank function; 0 at zeros."""
+    return -(float(x @ x) / 4000 - float(np.cos(x / np.sqrt(np.arange(1, len(x) + 1))).prod()) + 1)
+
+
+@cache
+def rotation(n: int) -> Array:
+    """(n, n) one orthogonal matrix for each n."""
+    matrix, _ = np.linalg.qr(np.random.default_rng(n).standard_normal((n, n)))
+    return np.asarray(matrix)
+
+
+def rotated(x: Array) -> float:
+    """Minus a quadratic function whose axes are those of no variable, ten times as steep along one as along another."""
+    along = rotation(len(x)) @ x
+    return -float(np.logspace(0, 1, len(x)) @ (along * along))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +149,7 @@ class HartmannSum:
     weights: Array
 
     def __call__(self, x: Array) -> float:
-        return float(self.weights @ functions.hartmann_blocks(x))
+        return float(self.weights @ hartmann_blocks(x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +225,15 @@ def hartmann(match: re.Match[str], variation: Variation) -> Problem:
     weights: Array = np.power(0.5 if weighted else 1.0, np.arange(copies, dtype=np.float64))
     base = Base(
         function=HartmannSum(weights),
-        optimum=float(weights.sum()) * functions.HARTMANN_OPTIMUM,
-        optimizer=np.tile(functions.HARTMANN_OPTIMIZER, copies),
+        optimum=float(weights.sum()) * HARTMANN_OPTIMUM,
+        optimizer=np.tile(HARTMANN_OPTIMIZER, copies),
         bounds=np.tile([0.0, 1.0], (needed, 1)),
         padding=(0.0, 1.0),
         weights=np.repeat(weights, 6),
         options={"cp": 0.1},
     )
-    mixed = f"Sum of {copies} Hartmann functions" + (" weighted 0.5^i" if weighted else "")
-    return hide(name, mixed if "k" in groups else "Hartmann function", base, dimension, variation)
+    title = f"Sum of {copies} Hartmann functions" + (" weighted 0.5^i" if weighted else "")
+    return hide(name, title if "k" in groups else "Hartmann function", base, dimension, variation)
 
 
 def branin(match: re.Match[str], variation: Variation) -> Problem:
@@ -141,9 +242,9 @@ def branin(match: re.Match[str], variation: Variation) -> Problem:
     name = f"Branin2_{dimension}"
     check_dimension(name, "Branin2", 2, dimension)
     base = Base(
-        function=functions.branin,
-        optimum=functions.BRANIN_OPTIMUM,
-        optimizer=functions.BRANIN_OPTIMIZER,
+        function=branin_function,
+        optimum=BRANIN_OPTIMUM,
+        optimizer=BRANIN_OPTIMIZER,
         bounds=np.array([[-5.0, 10.0], [0.0, 15.0]]),
         padding=(0.0, 1.0),
         weights=np.ones(2),
@@ -151,40 +252,47 @@ def branin(match: re.Match[str], variation: Variation) -> Problem:
     return hide(name, "Branin function", base, dimension, variation)
 
 
-@dataclass(frozen=True)
-class AnySize:
-    """Builds the problems of a function that takes any number of variables and with one optimum for all of them."""
+def any_size(
+    example: str,
+    function: Callable[[Array], float],
+    interval: tuple[float, float],
+    optimizer: float,
+    summary: str,
+    extra: str = "",
+    *,
+    smallest: int = 1,
+    optimum: float = 0.0,
+    spelling: str = "",
+    options: Mapping[str, float] | None = None,
+) -> Family:
+    """The family of a function that takes any number of variables, of which each has the same range and optimum."""
+    stem = example.rstrip("_0123456789")
 
-    stem: str
-    function: Callable[[Array], float]
-    smallest: int
-    box: tuple[float, float]
-    optimal_coordinate: float
-    optimum: float = 0.0
-    options: Mapping[str, float] = field(default_factory=dict)
-
-    def __call__(self, match: re.Match[str], variation: Variation) -> Problem:
+    def make(match: re.Match[str], variation: Variation) -> Problem:
         n = int(match["N"])
         dimension = int(match["D"] or n)
-        name = f"{self.stem}{n}_{dimension}"
-        if n < self.smallest:
-            raise InputError(f"{name} has too small a function in it: N must be at least {self.smallest}")
-        check_dimension(name, f"{self.stem}{n}", n, dimension)
-        base = Base(
-            function=self.function,
-            optimum=self.optimum,
-            optimizer=np.full(n, self.optimal_coordinate),
-            bounds=np.tile(self.box, (n, 1)),
-            padding=self.box,
-            weights=np.ones(n),
-            options=self.options,
-        )
-        return hide(name, f"{self.stem} function", base, dimension, variation)
+        name = f"{stem}{n}_{dimension}"
+        if n < smallest:
+            raise InputError(f"{name} has too small a function in it: N must be at least {smallest}")
+        check_dimension(name, f"{stem}{n}", n, dimension)
+        bounds, places = box(*interval, n), np.full(n, optimizer)
+        base = Base(function, optimum, places, bounds, interval, np.ones(n), options or {})
+        return hide(name, f"{stem} function", base, dimension, variation)
+
+    low, high = interval
+    return Family(
+        form=f"{stem}N_D",
+        pattern=names(f"{spelling or stem}<N>(?:_<D>)?"),
+        example=example,
+        description=f"Minus {summary} on [{low:g}, {high:g}]{' ' * bool(extra)}{extra}, at most {optimum:.6g}",
+        build=make,
+        optimum=f"{optimum:.6g}",
+    )
 
 
 def names(text: str) -> re.Pattern[str]:
     """A pattern of names, in any case; `<N>` stands for a number that the match calls N."""
-    return re.compile(re.sub(r"<(\w)>", r"(?P<\1>[0-9]{1,20})", text), re.IGNORECASE | re.ASCII)
+    return pattern(re.sub(r"<(\w)>", r"(?P<\1>[0-9]{1,20})", text))
 
 
 FAMILIES = [
@@ -212,14 +320,7 @@ FAMILIES = [
         build=hartmann,
         optimum="< 6.64474",
     ),
-    Family(
-        form="LevyN_D",
-        pattern=names("Levy<N>(?:_<D>)?"),
-        example="Levy10_300",
-        description="Minus the Levy function of N variables on [-10, 10], at most 0",
-        build=AnySize("Levy", functions.levy, 1, (-10.0, 10.0), 1.0, options={"cp": 10.0}),
-        optimum="0",
-    ),
+    any_size("Levy10_300", levy, (-10.0, 10.0), 1.0, "the Levy function of N variables", options={"cp": 10.0}),
     Family(
         form="Branin2_D",
         pattern=names("Branin2(?:_<D>)?"),
@@ -228,52 +329,18 @@ FAMILIES = [
         build=branin,
         optimum="-0.397887",
     ),
-    Family(
-        form="AckleyN_D",
-        pattern=names("Ackley<N>(?:_<D>)?"),
-        example="Ackley20_300",
-        description="Minus the Ackley function of N variables on [-5, 10], at most 0",
-        build=AnySize("Ackley", functions.ackley, 1, (-5.0, 10.0), 0.0),
-        optimum="0",
+    any_size("Ackley20_300", ackley, (-5.0, 10.0), 0.0, "the Ackley function of N variables"),
+    any_size("Rosenbrock10_300", rosenbrock, (-5.0, 10.0), 1.0, "the Rosenbrock function of N variables", smallest=2),
+    any_size(
+        "Styblinski60_60",
+        styblinski_tang,
+        (-5.0, 5.0),
+        TANG_OPTIMIZER,
+        "the mean of Styblinski and Tang's function over N variables",
+        optimum=TANG_OPTIMUM,
+        spelling="Styblinski(?:Tang)?",
     ),
-    Family(
-        form="RosenbrockN_D",
-        pattern=names("Rosenbrock<N>(?:_<D>)?"),
-        example="Rosenbrock10_300",
-        description="Minus the Rosenbrock function of N variables on [-5, 10], at most 0",
-        build=AnySize("Rosenbrock", functions.rosenbrock, 2, (-5.0, 10.0), 1.0),
-        optimum="0",
-    ),
-    Family(
-        form="StyblinskiN_D",
-        pattern=names("Styblinski(?:Tang)?<N>(?:_<D>)?"),
-        example="Styblinski60_60",
-        description="Minus the mean of Styblinski and Tang's function over N variables on [-5, 5], at most 39.1662",
-        build=AnySize(
-            "Styblinski",
-            functions.styblinski_tang,
-            1,
-            (-5.0, 5.0),
-            functions.TANG_OPTIMIZER,
-            functions.TANG_OPTIMUM,
-        ),
-        optimum="39.1662",
-    ),
-    Family(
-        form="GriewankN_D",
-        pattern=names("Griewank<N>(?:_<D>)?"),
-        example="Griewank60_60",
-        description="Minus the Griewank function of N variables on [-600, 600], at most 0",
-        build=AnySize("Griewank", functions.griewank, 1, (-600.0, 600.0), 0.0),
-        optimum="0",
-    ),
-    Family(
-        form="RotatedN_D",
-        pattern=names("Rotated<N>(?:_<D>)?"),
-        example="Rotated8_300",
-        description="Minus a quadratic function of N variables on [-5, 5] with axes of its own, at most 0",
-        build=AnySize("Rotated", functions.rotated, 1, (-5.0, 5.0), 0.0),
-        optimum="0",
-    ),
+    any_size("Griewank60_60", griewank, (-600.0, 600.0), 0.0, "the Griewank function of N variables"),
+    any_size("Rotated8_300", rotated, (-5.0, 5.0), 0.0, "a quadratic function of N variables", "with axes of its own"),
 ]
 """One entry for each form of name."""

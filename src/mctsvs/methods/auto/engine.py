@@ -19,7 +19,7 @@ from mctsvs.methods.auto.options import AutoOptions
 from mctsvs.methods.auto.phases import ActiveCountTest, Design, OptimiseFullSpace, Phase
 from mctsvs.methods.auto.portfolio import Challenger
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View
-from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal, around, latin_hypercube
+from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.methods.solvers.subspace import thinned
 from mctsvs.space.region_slice import RegionSlice
@@ -50,7 +50,7 @@ class FirstPoints:
         return self.points[self.used - 1] if self.used <= const.DESIGN_OF_ALL else rng.random(len(self.owner))
 
 
-class Auto(HistoryEngine):
+class Auto(Engine):
     """See the package's description."""
 
     options_type: ClassVar[type[AutoOptions]] = AutoOptions
@@ -61,7 +61,7 @@ class Auto(HistoryEngine):
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
     phase: Phase
-    open: dict[int, GroupTest]  # by ticket
+    open: dict[int, GroupTest]  # by proposal id
     incumbent: Array | None = None
     level: float = -np.inf  # the incumbent's value, or lower, where a new epoch may begin with a worse one
     evidence: Evidence
@@ -97,7 +97,7 @@ class Auto(HistoryEngine):
             question, self.phase = self._next(pending.beside(proposals))
             iteration = 0 if question.kind is TestKind.DESIGN else self.turn + 1
             proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value))
-            self.open[proposals[-1].ticket] = question
+            self.open[proposals[-1].proposal_id] = question
         return proposals
 
     def _next(self, waiting: Array) -> tuple[GroupTest, Phase]:
@@ -106,12 +106,12 @@ class Auto(HistoryEngine):
             return self.nudge(), self.phase
         return self.phase.next(self, waiting)
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        super().absorb(batch)
+    def observe(self, batch: Sequence[Observation]) -> None:
+        super().observe(batch)
         if any(observation.noise is not None for observation in batch):
             self._told_noise()
         for observation in batch:
-            question = self.open.pop(observation.ticket, None)
+            question = self.open.pop(observation.proposal_id, None)
             if question is not None:
                 self.phase = self.phase.answer(self, question, observation)
             elif np.isfinite(observation.y):

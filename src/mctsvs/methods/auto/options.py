@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mctsvs.utils.options import Options
 
@@ -29,6 +30,8 @@ class AutoOptions(Options):
     box        a third of the steps stay in a trust region around the incumbent
     epochs     a fresh start when the model promises nothing more, or has promised too much for too long
     """
+
+    advertised: ClassVar[bool] = False
 
     near: bool = True
     tests: bool = True

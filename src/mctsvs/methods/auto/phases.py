@@ -42,7 +42,7 @@ class Phase(Saved):
         if kind is TestKind.CLOSE:
             search.all_model.closer.learn(success=y > question.level)
         if kind is TestKind.CHALLENGE:
-            search.challenger.learn(observation.ticket, y, search.history.y, search.asked)
+            search.challenger.learn(observation.proposal_id, y, search.history.y, search.asked)
         if not np.isfinite(y):
             screening.abandon(search, question)
             return self

@@ -116,7 +116,7 @@ class Challenger:
     every: int = 0  # from one turn to the next, while its points are good
     wait: int = 0  # from one turn to the next, as it is now
     last: int = 0  # turn, or the evaluation before which its value was told
-    bad: list[int] = field(default_factory=list)  # tickets of its points that are among the worse half
+    bad: list[int] = field(default_factory=list)  # proposal ids of its points that are among the worse half
 
     @property
     def next(self) -> int:
@@ -136,10 +136,10 @@ class Challenger:
         self.last = evaluated
         return True
 
-    def learn(self, ticket: int, y: float, values: Array, evaluated: int) -> None:
+    def learn(self, proposal_id: int, y: float, values: Array, evaluated: int) -> None:
         """From the value of its point, the last of those evaluated; NaN is that of a point that failed."""
         better = float(np.mean(values > y)) if np.isfinite(y) else 1.0
         self.wait = self.every if better <= const.GOOD else min(2 * self.wait, const.LONGEST_WAIT)
         if better > const.BAD:
-            self.bad.append(ticket)
+            self.bad.append(proposal_id)
         self.last = evaluated - 1

@@ -17,8 +17,9 @@ from html import escape
 import numpy as np
 
 from mctsvs.methods.mcts_vs.variant import TEXT, Variant
+from mctsvs.utils.formatting import listed
 from mctsvs.utils.state import Saved, dump, load
-from mctsvs.utils.validation import Array, Indices, State, listed
+from mctsvs.utils.validation import Array, Indices, State
 
 
 @dataclass(eq=False)

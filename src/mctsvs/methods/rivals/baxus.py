@@ -131,13 +131,13 @@ class BAxUS(EmbeddingEngine):
 
         return propose_greedily(n, posterior.with_lies(self.avoided(waiting), lie), lie, find)
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
+    def observe(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
             known = self.low.y[self.first :]
             judged = len(known) >= self.options.initial_points and np.isfinite(observation.y)
             better = judged and observation.y > known.max() + GAIN * known.std()
-            super().absorb([observation])
-            if judged and not observation.foreign:
+            super().observe([observation])
+            if judged and not observation.external:
                 self.trust_region.resize(success=bool(better), patience=self.patience)
                 if self.trust_region.length < SHORTEST:
                     self._split()
@@ -154,8 +154,8 @@ class BAxUS(EmbeddingEngine):
     def _carry_over(self) -> None:
         """All observations in the new bins; points of the design not handed out yet are in the old ones."""
         history, self.low = self.history, History(self.sketch.d)
-        for x, y, ticket in zip(history.X, history.y, history.tickets, strict=True):
-            self.low.add(self.sketch.down(x), float(y), int(ticket))
+        for x, y, proposal_id in zip(history.X, history.y, history.proposal_ids, strict=True):
+            self.low.add(self.sketch.down(x), float(y), int(proposal_id))
         self.low.failures = [self.sketch.down(x) for x in history.failures]
         self.design = np.empty((0, self.sketch.d))
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal
+from mctsvs.methods.base import Engine, Observation, Pending, Proposal
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.validation import Array, Indices, State
 
@@ -146,8 +146,8 @@ class Strategy:
             self._start(self.rng.random(self.dimension))
 
 
-class CMAES(HistoryEngine):
-    """Evolution of a normal distribution over all variables. A proposal's ticket is the number of its draw."""
+class CMAES(Engine):
+    """Evolution of a normal distribution over all variables. A proposal's number is the number of its draw."""
 
     options_type: ClassVar[type[EvolutionOptions]] = EvolutionOptions
     options: EvolutionOptions
@@ -178,12 +178,12 @@ class CMAES(HistoryEngine):
         strategy = self.strategy
         return [self.proposal(strategy.draw(), self.everything, strategy.generation + 1) for _ in range(n)]
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        super().absorb(batch)
+    def observe(self, batch: Sequence[Observation]) -> None:
+        super().observe(batch)
         for observation in batch:
-            if observation.ticket not in self.strategy.points:
+            if observation.proposal_id not in self.strategy.points:
                 continue  # drawn before a restart, or never
-            self.members.append(observation.ticket)
+            self.members.append(observation.proposal_id)
             self.values.append(float(observation.y))
             if len(self.members) == self.strategy.population:
                 self.past.append(Generation(self.proposed, self.members, self.values))

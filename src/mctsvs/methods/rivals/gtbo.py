@@ -28,7 +28,7 @@ from mctsvs.gp.one_hot import blocks_of, decide, other_category
 from mctsvs.gp.optimize_acqf import maximise, propose_greedily
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import Prior
-from mctsvs.methods.base import HistoryEngine, Observation, Pending, Proposal
+from mctsvs.methods.base import Engine, Observation, Pending, Proposal
 from mctsvs.methods.rivals.gtbo_group_tests import Belief, Scale
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.validation import Array, Indices
@@ -84,7 +84,7 @@ class TwoBlockModel(Model):
         self.theta = fit(likelihood, prior, start, self.pairs, iterations=self.settings.iterations)
 
 
-class GTBO(HistoryEngine):
+class GTBO(Engine):
     """First tests, then one model."""
 
     options_type: ClassVar[type[GTBOOptions]] = GTBOOptions
@@ -94,7 +94,7 @@ class GTBO(HistoryEngine):
     default: Array  # the point that groups are moved from; as evaluated, once it is
     level: float | None = None  # its value
     bins: list[Indices]  # groups of the first tests, not yet handed out
-    open: dict[int, Indices]  # the group by ticket, of tests of this default; empty for the default itself
+    open: dict[int, Indices]  # the group by proposal id, of tests of this default; empty for the default itself
     answered: list[int]  # rows of the history that are tests of this default, in the order of their values
     failed: int = 0  # tests
     scale: Scale | None = None  # of changes, once there were tests enough
@@ -141,11 +141,11 @@ class GTBO(HistoryEngine):
         """The default, if its value is neither known nor under way; otherwise a group of it moved."""
         if self.level is None and all(len(group) for group in self.open.values()):
             proposal = self.proposal(self.default.copy(), self.everything, purpose="first points")
-            self.open[proposal.ticket] = self.everything[:0]
+            self.open[proposal.proposal_id] = self.everything[:0]
             return proposal
         group = self.bins.pop() if self.bins else self._informative()
         proposal = self.proposal(self._moved(group), group, purpose="testing a group")
-        self.open[proposal.ticket] = group
+        self.open[proposal.proposal_id] = group
         return proposal
 
     def _informative(self) -> Indices:
@@ -167,10 +167,10 @@ class GTBO(HistoryEngine):
             x[category] = other_category(self.default, category, self.rng)
         return x
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
+    def observe(self, batch: Sequence[Observation]) -> None:
         for observation in batch:
-            super().absorb([observation])
-            group = self.open.pop(observation.ticket, None)
+            super().observe([observation])
+            group = self.open.pop(observation.proposal_id, None)
             if group is None or self.model is not None:
                 continue
             told = bool(np.isfinite(observation.y))

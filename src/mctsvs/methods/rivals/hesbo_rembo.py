@@ -115,7 +115,7 @@ class EmbeddingEngine(DesignEngine):
     def search(self, n: int, waiting: Array) -> Array:
         """(n, d) new low-dimensional points; `waiting` (p, d) are those without a value yet."""
 
-    def low_of(self, x: Array, ticket: int) -> Array:
+    def low_of(self, x: Array, proposal_id: int) -> Array:
         """(d,) what the model sees of a point: as evaluated, since the optimiser may have rounded it."""
         return self.down(x)
 
@@ -123,7 +123,9 @@ class EmbeddingEngine(DesignEngine):
         first = self.from_design(n)
         proposals = self.hand_out(first, iteration=0)
         if len(first) < n:
-            waiting = [self.low_of(x, int(ticket)) for x, ticket in zip(pending.X, pending.tickets, strict=True)]
+            waiting = [
+                self.low_of(x, int(proposal_id)) for x, proposal_id in zip(pending.X, pending.proposal_ids, strict=True)
+            ]
             low = np.concatenate([np.array(waiting).reshape(len(waiting), self.low.X.shape[1]), first])
             proposals += self.hand_out(self.search(n - len(first), low), iteration=1)
         return proposals
@@ -132,10 +134,10 @@ class EmbeddingEngine(DesignEngine):
         """Proposals of low-dimensional points; clipping only mends rounding where `up` stays inside the cube."""
         return [self.proposal(x, self.everything, iteration) for x in np.clip(self.up(U), 0.0, 1.0)]
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        super().absorb(batch)
+    def observe(self, batch: Sequence[Observation]) -> None:
+        super().observe(batch)
         for o in batch:
-            self.low.add(self.low_of(o.x, o.ticket), o.y, o.ticket)
+            self.low.add(self.low_of(o.x, o.proposal_id), o.y, o.proposal_id)
 
     def avoided(self, waiting: Array) -> Array:
         """(a, d) points that failed or wait for their value."""
@@ -210,7 +212,7 @@ class REMBO(FixedEmbedding):
 
     saved = ("matrix", "sent")
     matrix: Array
-    sent: dict[int, Array]  # low-dimensional points by ticket, of proposals not yet told
+    sent: dict[int, Array]  # low-dimensional points by proposal id, of proposals not yet told
 
     def draw(self, d: int) -> None:
         self.matrix, self.sent = self.rng.standard_normal((self.dimension, d)), {}
@@ -223,15 +225,15 @@ class REMBO(FixedEmbedding):
         z, *_ = np.linalg.lstsq(self.matrix, 2.0 * x - 1.0, rcond=None)
         return np.asarray(np.clip(0.5 + 0.5 * z / np.sqrt(len(z)), 0.0, 1.0))
 
-    def low_of(self, x: Array, ticket: int) -> Array:
-        return self.sent[ticket] if ticket in self.sent else self.down(x)
+    def low_of(self, x: Array, proposal_id: int) -> Array:
+        return self.sent[proposal_id] if proposal_id in self.sent else self.down(x)
 
     def hand_out(self, U: Array, iteration: int) -> list[Proposal]:
         proposals = super().hand_out(U, iteration)
-        self.sent.update({p.ticket: u.copy() for p, u in zip(proposals, U, strict=True)})
+        self.sent.update({p.proposal_id: u.copy() for p, u in zip(proposals, U, strict=True)})
         return proposals
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        super().absorb(batch)
+    def observe(self, batch: Sequence[Observation]) -> None:
+        super().observe(batch)
         for observation in batch:
-            self.sent.pop(observation.ticket, None)
+            self.sent.pop(observation.proposal_id, None)

@@ -252,7 +252,9 @@ class LAMCTS(DesignEngine):
             return design
         if len(self.history) < 2:  # nothing to learn from yet: values are late, or evaluations failed
             return self.rng.random((1, self.dimension))
-        subspace = Subspace(self.history, np.arange(self.dimension), waiting, self.owner, next_ticket=self.proposed)
+        subspace = Subspace(
+            self.history, np.arange(self.dimension), waiting, self.owner, next_proposal_id=self.proposed
+        )
         if self.left == 0:
             self.seed, self.grown = int(self.rng.integers(2**31)), len(self.history)
             leaf = self._leaf()

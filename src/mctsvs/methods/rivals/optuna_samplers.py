@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mctsvs.gp.standardize import standardise
-from mctsvs.methods.base import HistoryEngine, Pending, Proposal
+from mctsvs.methods.base import Engine, Pending, Proposal
 from mctsvs.methods.initial_design import DesignOptions
 from mctsvs.utils.threads import one_torch_thread
 from mctsvs.utils.validation import Array, Indices, State
@@ -38,7 +38,7 @@ def quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(level)
 
 
-class OptunaEngine(HistoryEngine):
+class OptunaEngine(Engine):
     """Asks an Optuna sampler, one point at a time; a subclass says which.
 
     The option `initial_points` is Optuna's `n_startup_trials`: uniform random points before the sampler's model.

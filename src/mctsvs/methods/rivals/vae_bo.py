@@ -133,7 +133,7 @@ class VAEBO(DesignEngine):
     trained: int  # evaluations at the last training
     trainings: int
     codes: History  # the history as the Gaussian process sees it
-    sent: dict[int, Array]  # codes by ticket, of proposals not yet told that the present weights decoded
+    sent: dict[int, Array]  # codes by proposal id, of proposals not yet told that the present weights decoded
     solver: BayesianOptimisation
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: AutoencoderOptions) -> None:
@@ -172,8 +172,8 @@ class VAEBO(DesignEngine):
         self.weights = train(weights, X, self.rng, steps=o.steps, learning_rate=o.learning_rate)
         self.trained, self.trainings, self.sent = len(X), self.trainings + 1, {}
         self.codes, self.solver = History(self.d), BayesianOptimisation(BOOptions())
-        for code, y, ticket in zip(self._encode(X), self.history.y, self.history.tickets, strict=True):
-            self.codes.add(code, float(y), int(ticket))
+        for code, y, proposal_id in zip(self._encode(X), self.history.y, self.history.proposal_ids, strict=True):
+            self.codes.add(code, float(y), int(proposal_id))
         for x in self.history.failures:
             self.codes.add(self._encode(x[None])[0], np.nan)
 
@@ -184,14 +184,14 @@ class VAEBO(DesignEngine):
         codes: Array = ndtr(encode(self.weights, X))
         return codes
 
-    def absorb(self, batch: Sequence[Observation]) -> None:
-        super().absorb(batch)
+    def observe(self, batch: Sequence[Observation]) -> None:
+        super().observe(batch)
         for o in batch:
-            code = self.sent.pop(o.ticket, None)
+            code = self.sent.pop(o.proposal_id, None)
             if code is not None and not np.isfinite(o.y):
                 self.codes.add(code, o.y)  # its point may have another code, and this one would be asked for for ever
             if self.weights is not None:
-                self.codes.add(self._encode(o.x[None])[0], o.y, o.ticket)
+                self.codes.add(self._encode(o.x[None])[0], o.y, o.proposal_id)
 
 
 def _to_normal(codes: Array) -> Array:

@@ -137,7 +137,7 @@ class EnsembleSolver(Saved, ABC):
         self.coordinates, self.members, self.fitted = None, None, 0
 
     @abstractmethod
-    def _fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
+    def fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
         """The members for this data; `last` are those of the same coordinates with fewer points."""
 
     def propose(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
@@ -160,7 +160,7 @@ class EnsembleSolver(Saved, ABC):
             self.coordinates, self.members, self.fitted = coordinates, None, 0
         if self.members is None or Refit(self.options.refit_growth).due(len(X), self.fitted):
             rows = spread_by_rank(values, self.options.fit_points)
-            self.members, self.fitted = self._fit(X[rows], values[rows], self.members, rng), len(X)
+            self.members, self.fitted = self.fit(X[rows], values[rows], self.members, rng), len(X)
         return self.members
 
     def _ensemble(self, X: Array, values: Array, members: Members) -> Ensemble:
@@ -205,7 +205,7 @@ class SparseMap(EnsembleSolver):
     def __init__(self, options: SparseMapOptions) -> None:
         super().__init__(options, KERNELS[options.kernel])
 
-    def _fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
+    def fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
         thetas, logs, iterations = [], [], self.options.fit_iterations
         for e, tau in enumerate(self.options.taus):
             prior = half_cauchy(self.kernel, X.shape[1], tau)

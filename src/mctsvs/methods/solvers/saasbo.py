@@ -104,7 +104,7 @@ class SparseSampled(EnsembleSolver):
     def __init__(self, options: SparseSampledOptions) -> None:
         super().__init__(options, Joint("matern52"))
 
-    def _fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
+    def fit(self, X: Array, values: Array, last: Members | None, rng: np.random.Generator) -> Members:
         o, density = self.options, SparsePosterior(X, values)
         draws = nuts.sample(
             density,

@@ -81,7 +81,7 @@ class SCBO(Saved):
         points = [self.design.pop() for _ in range(min(n, len(self.design)))]
         if len(points) < n:
             ready = told - self.first >= 2
-            rest = self._draw(n - len(points), subspace, rng) if ready else quasi_random(n - len(points), d, rng)
+            rest = self.draw(n - len(points), subspace, rng) if ready else quasi_random(n - len(points), d, rng)
             points += list(rest)
         return np.array(points)
 
@@ -102,7 +102,7 @@ class SCBO(Saved):
             )
         self.best, self.seen = centre, len(subspace.history)
 
-    def _draw(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
+    def draw(self, n: int, subspace: Subspace, rng: np.random.Generator) -> Array:
         """n points by Thompson sampling of objective and constraints."""
         centre = subspace.X[self.best]
         rows = np.arange(self.first, len(subspace.history))

@@ -26,7 +26,7 @@ class Subspace:
     waiting: Array  # (p, D) points asked for and not yet told
     owner: Indices | None = None  # (D,) variable of each coordinate; None: a variable each
     failed: Array | None = None  # (f, D) the failures that count; None: all
-    next_ticket: int = 0  # of the first point that will be proposed here; the others' follow
+    next_proposal_id: int = 0  # of the first point that will be proposed here; the others' follow
     whole: Lattice | None = None  # the values that all D coordinates can take; None: any
     region: Region | None = None  # where points may lie
 

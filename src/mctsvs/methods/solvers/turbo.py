@@ -155,7 +155,7 @@ class Pool:
 class TuRBO(Saved):
     """Trust-region Bayesian optimisation.
 
-    A point belongs to the region that proposed it, by its ticket; points from elsewhere belong to the first.
+    A point belongs to the region that proposed it, by its proposal id; points from elsewhere belong to the first.
     """
 
     options_type: ClassVar[type[TuRBOOptions]] = TuRBOOptions
@@ -163,7 +163,7 @@ class TuRBO(Saved):
     coordinates: Indices | None
     regions: list[Region]
     seen: int  # rows of the history already given to a region
-    handed: dict[int, int]  # region of each ticket proposed and not yet seen
+    handed: dict[int, int]  # region of each proposal id proposed and not yet seen
 
     def __init__(self, options: TuRBOOptions) -> None:
         self.options = options
@@ -183,8 +183,8 @@ class TuRBO(Saved):
             while region.design and len(chosen) < n:
                 chosen.append((i, region.design.pop()))
         if len(chosen) < n:
-            chosen += self._draw(n - len(chosen), subspace, rng)
-        self.handed.update((subspace.next_ticket + k, i) for k, (i, _) in enumerate(chosen))
+            chosen += self.draw(n - len(chosen), subspace, rng)
+        self.handed.update((subspace.next_proposal_id + k, i) for k, (i, _) in enumerate(chosen))
         return np.array([point for _, point in chosen])
 
     def _begin(self, subspace: Subspace, rng: np.random.Generator) -> None:
@@ -221,16 +221,16 @@ class TuRBO(Saved):
 
     def _learn(self, subspace: Subspace, rng: np.random.Generator) -> None:
         """Give each new point to the region that proposed it, and let the regions grow, shrink or start anew."""
-        tickets = subspace.history.tickets[self.seen :]
-        owner = np.array([self.handed.pop(int(ticket), 0) for ticket in tickets], dtype=np.intp)
+        proposal_ids = subspace.history.proposal_ids[self.seen :]
+        owner = np.array([self.handed.pop(int(proposal_id), 0) for proposal_id in proposal_ids], dtype=np.intp)
         for i, region in enumerate(self.regions):
             region.learn(self.seen + np.flatnonzero(owner == i), subspace.y, self.options, subspace.dimension)
             if region.length < SHORTEST:
                 self.regions[i] = self._region()
-                self.regions[i].design = list(self._design(subspace.dimension, rng))
+                self.regions[i].design = list(self.fresh_design(subspace.dimension, rng))
         self.seen = len(subspace.history)
 
-    def _design(self, d: int, rng: np.random.Generator) -> Array:
+    def fresh_design(self, d: int, rng: np.random.Generator) -> Array:
         """Points for a region that starts anew, inside where any of many points are."""
         if self.inside is not None:
             points = quasi_random(self.options.candidates, d, rng)
@@ -239,7 +239,7 @@ class TuRBO(Saved):
                 return points
         return quasi_random(self.options.start_points, d, rng)
 
-    def _draw(self, n: int, subspace: Subspace, rng: np.random.Generator) -> list[tuple[int, Array]]:
+    def draw(self, n: int, subspace: Subspace, rng: np.random.Generator) -> list[tuple[int, Array]]:
         """n points by Thompson sampling over the candidates of all regions, each with its region."""
         pools: list[Pool] = []
         for i, region in enumerate(self.regions):
@@ -248,7 +248,7 @@ class TuRBO(Saved):
             posterior, centre, y = region.condition(subspace, whole=self.options.published)
             # categories are free everywhere: inside a small box no code could overtake the centre's own
             low, high = region.box(centre, posterior.theta[: len(centre)], free=subspace.categorical)
-            points = self._candidates(low, high, centre, rng)
+            points = self.candidates(low, high, centre, rng)
             points = points if subspace.cut is None else subspace.cut.inside(points)
             paths = posterior.sample_paths(n, rng)
             drawn = paths(points)
@@ -263,7 +263,7 @@ class TuRBO(Saved):
             chosen.append((pool.region, pool.take(draw, self.options.climb, self.inside)))
         return chosen
 
-    def _candidates(self, low: Array, high: Array, centre: Array, rng: np.random.Generator) -> Array:
+    def candidates(self, low: Array, high: Array, centre: Array, rng: np.random.Generator) -> Array:
         """Quasi-random points in the box, each moving a random few coordinates of the centre."""
         d, size = len(centre), self.options.candidates
         size = min(size, BEYOND * d) if self.options.published else size

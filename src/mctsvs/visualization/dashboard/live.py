@@ -1,4 +1,4 @@
-"""One study as a page that changes: what is new is read when somebody looks, thinking happens beside it."""
+"""One study as a page that changes: news is read when a reader asks, and the model is fitted in a thread beside it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BackgroundModel:
 
 
 class LiveStudy:
-    """Of one file; may be asked from several threads."""
+    """The page of one study file; several threads may ask it."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.followed = path, StudyFollower(path)
@@ -112,18 +112,28 @@ class LiveStudy:
         done, budget = len(contents.told), self.followed.budget
         count = f"{done:,} of {budget:,} evaluations" if budget else f"{done:,} evaluations"
         if not self.followed.running:
-            return f"not running, {count}"
+            return f"not running, {count}" + (
+                "" if self._is_up_to_date() else "; the model is being brought up to date"
+            )
         return f"running, {count}" + (f"; {self.thoughts.doing}" if self.thoughts.doing else "")
 
     def _think(self) -> None:
-        """Begin to think anew, if there is something new, nobody is at it, and the last time is long enough ago."""
+        """Begin to think anew, if there is something new, nobody is at it, and the last time is long enough ago.
+
+        When the run has ended, nothing more will come, and there is no reason to wait.
+        """
         assert self.followed.journal is not None
-        length = self.followed.journal.length
-        if length == self._thought_of or self._thinker.is_alive() or time.monotonic() < self._next_thought:
+        length, waiting = self.followed.journal.length, time.monotonic() < self._next_thought
+        if length == self._thought_of or self._thinker.is_alive() or (waiting and self.followed.running):
             return
         self._thought_of = length
         self._thinker = threading.Thread(target=self._thinking, name=f"thinking of {self.path.name}", daemon=True)
         self._thinker.start()
+
+    def _is_up_to_date(self) -> bool:
+        """Whether the model has seen all events of the study."""
+        assert self.followed.journal is not None
+        return self._thought_of == self.followed.journal.length and not self._thinker.is_alive()
 
     def _thinking(self) -> None:
         begun = time.monotonic()

@@ -45,15 +45,18 @@ def section_html(prefix: str, section: Section) -> str:
         f'style="min-height:{drawn["height"]}px"></div>'
         for name, drawn in figures_of(prefix, section).items()
     )
-    return (
-        f'<section id="{prefix}{section.name}"><h2>{escape(section.title)}</h2><div class="text">{section.text}</div>'
-        f'<div class="figures">{places}</div></section>'
-    )
+    text = f'<div class="text">{section.text}</div><div class="figures">{places}</div>'
+    return f'<section id="{prefix}{section.name}"{_hidden(section)}><h2>{escape(section.title)}</h2>{text}</section>'
 
 
 def navigation(prefix: str, sections: Sequence[Section]) -> str:
-    links = "".join(f'<a href="#{prefix}{one.name}">{escape(one.title)}</a>' for one in sections)
+    links = "".join(f'<a href="#{prefix}{one.name}"{_hidden(one)}>{escape(one.title)}</a>' for one in sections)
     return f"<nav>{links}</nav>"
+
+
+def _hidden(section: Section) -> str:
+    """A section without text has its place on the page, which a live page may need later, and is not seen."""
+    return "" if section.text else " hidden"
 
 
 def as_json(value: Any) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mctsvs.bench import figures
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.paper.author_logs import AuthorRuns
-from mctsvs.bench.results_csv import OURS, PRINTED, THEIRS, Numbers, Row, short
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.results import OURS, PRINTED, THEIRS, Numbers, Row, short
+from mctsvs.bench.run_store import Runs
 from mctsvs.bench.stats import Summary
 from mctsvs.bench.styles import written
 

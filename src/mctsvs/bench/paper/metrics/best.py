@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mctsvs.bench import comparison, figures, stats
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.paper.metrics.base import Metric
-from mctsvs.bench.results_csv import OURS, THEIRS, Numbers, Row, short
+from mctsvs.bench.results import OURS, THEIRS, Numbers, Row, short
 from mctsvs.bench.stats import Summary, number
 
 if TYPE_CHECKING:

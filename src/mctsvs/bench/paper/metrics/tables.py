@@ -17,8 +17,8 @@ from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.paper.author_logs import AuthorRuns
 from mctsvs.bench.paper.metrics.base import Dots, Metric
-from mctsvs.bench.results_csv import OURS, PRINTED, THEIRS, Numbers, Row, short
-from mctsvs.bench.runs import Runs
+from mctsvs.bench.results import OURS, PRINTED, THEIRS, Numbers, Row, short
+from mctsvs.bench.run_store import Runs
 from mctsvs.bench.stats import Summary, number
 from mctsvs.bench.styles import written
 

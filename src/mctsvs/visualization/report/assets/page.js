@@ -49,6 +49,7 @@
     };
     if (own.xaxis) merged.xaxis = axis(own.xaxis);
     if (own.yaxis) merged.yaxis = axis(own.yaxis);
+    if (narrow()) delete merged.updatemenus;
     if (own.legend) {
       merged.legend = { ...own.legend, font: { color: "@soft" }, bgcolor: "rgba(0,0,0,0)" };
       if (own.showlegend === undefined) merged.showlegend = true;
@@ -104,6 +105,8 @@
   function replace(name, part) {
     const section = document.getElementById(name);
     if (!section) return;
+    section.hidden = part.text === "";
+    document.querySelectorAll(`nav a[href="#${name}"]`).forEach((link) => { link.hidden = section.hidden; });
     const text = section.querySelector(".text");
     const open = [...text.querySelectorAll("details")].map((one) => one.open);
     text.innerHTML = part.text;

@@ -1,0 +1,368 @@
+"""What is behind `Optimizer`, in the unit cube: trials in order, points never asked for twice, and the method."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+
+from mctsvs.methods import registry
+from mctsvs.methods.base import Observation, Pending, Proposal
+from mctsvs.methods.constraint_ranking import ConstraintRanking, feasible
+from mctsvs.methods.history import History
+from mctsvs.space import Region, Space
+from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
+from mctsvs.trial import NOTHING, Trial, TrialDetails
+from mctsvs.utils.threads import one_blas_thread
+from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State
+
+
+class UnitCubeOptimizer:
+    """One run of a method; studies keep it in step with their file. Threads may share it."""
+
+    def __init__(
+        self, region: Region, direction: str, method: str, seed: int, noise: float | None, options: Mapping[str, Any]
+    ) -> None:
+        self.region, self.space, self.noise = region, region.space, noise
+        self.trials = Trials(direction)
+        self.known = KnownPoints(region, seed)
+        self.queue: deque[Array] = deque()  # points of the user's, to be asked for first
+        self.budget: int | None = None
+        self.lock = threading.RLock()
+        self.engine = registry.make(method, self.space.offsets, np.random.default_rng(seed), **options)
+        if not region.plain:
+            self.engine.within(region)
+
+    @cached_property
+    def everything(self) -> Indices:
+        """All variables: one array for all trials, which nobody can write to."""
+        variables = np.arange(len(self.space))
+        variables.flags.writeable = False
+        return variables
+
+    @cached_property
+    def start(self) -> Array | None:
+        """The point of the variables' defaults, asked for before the method's own."""
+        start = self.space.start
+        return None if start is None else self.region.repair(start)
+
+    @property
+    def noisy(self) -> bool | None:
+        """Whether values are noisy: as given, as told with a value, or as the method has seen; None: not known."""
+        seen = self.engine.noise_seen
+        return bool(self.noise) if seen is None and self.noise is not None else seen
+
+    def plan(self, budget: int) -> None:
+        with self.lock:
+            self.budget = budget
+            self.engine.plan(budget)
+
+    def ask(self, n: int) -> list[Trial]:
+        with self.lock, one_blas_thread():
+            asked: list[Trial] = []
+            before = time.perf_counter()
+            while self.queue and len(asked) < n:
+                asked.append(self._new(self.queue.popleft(), self.everything, source="enqueued"))
+            if len(asked) < n and self.start is not None and self.start not in self.known:
+                asked.append(self._new(self.start.copy(), self.everything, source="default"))
+            if len(asked) < n:
+                try:
+                    asked += self._proposed(n - len(asked))
+                except SpaceExhausted:
+                    asked = asked or self._again(n)
+                    if not asked:
+                        raise
+            now, thinking = time.time(), (time.perf_counter() - before) / len(asked)
+            for trial in asked:
+                trial.times.asked, trial.times.thinking = now, thinking
+        return asked
+
+    def _proposed(self, n: int) -> list[Trial]:
+        """Points of the method's, none of them known; fewer than n where no more are left."""
+        asked: list[Trial] = []
+        wanted = self.known.room(n)
+        for p in self.engine.propose(wanted, Pending.of(list(self.trials.pending.values()), self.space.n_coordinates)):
+            place = {"iteration": p.iteration, "proposal_id": p.proposal_id, "purpose": p.purpose}
+            try:
+                unit = self.known.fresh(self._inside(p), p.variables, len(self.trials.all))
+            except SpaceExhausted:  # how many points constraints leave is not known before
+                if asked:
+                    break
+                raise
+            asked.append(self._new(unit, p.variables, **place))
+        return asked
+
+    def _again(self, n: int) -> list[Trial]:
+        """Known points, where their values are noisy: a mean of several is worth more than one."""
+        if not self.noisy:
+            return []
+        units = choose_replicates(self.trials.all, n, key=self.known.key, score=self.trials.score)
+        return [self._new(unit, self.everything, source="repeated", purpose="measuring again") for unit in units]
+
+    def _inside(self, proposal: Proposal) -> Array:
+        """The point proposed, or one near it that satisfies the known constraints; moved as it was, if possible."""
+        region, x = self.region, self.space.snap(proposal.x)
+        if region.contains(x) or not self.trials.all:
+            return region.repair(x)
+        X = np.array([trial.unit for trial in self.trials.all])  # all of them are inside
+        nearest = X[int(((X - x) ** 2).sum(axis=1).argmin())]
+        return region.repair(x, towards=nearest, moved=proposal.variables)
+
+    def _new(self, unit: Array, variables: Indices, **more: Any) -> Trial:
+        unit.flags.writeable = False
+        return self._add(Trial(len(self.trials.all), unit, variables, self.space, **more))
+
+    def _add(self, trial: Trial) -> Trial:
+        self.known.add(trial.unit)
+        if self.region.first is None:
+            self.region.first = trial.unit
+        return self.trials.add(trial)
+
+    def record(self, trial: Trial, value: float, message: str, details: TrialDetails) -> None:
+        """The value of a trial that waits, with what was checked."""
+        with self.lock, one_blas_thread():
+            before = time.perf_counter()
+            merit = self.trials.tell(trial, value, message, details)
+            self.engine.observe([self._observation(trial, merit)])
+            if trial.times.told is None:  # otherwise this is repeated from a journal
+                trial.times.told = time.time()
+                trial.times.thinking += time.perf_counter() - before
+
+    def insert(self, unit: Array, value: float, message: str = "", details: TrialDetails = NOTHING) -> Trial:
+        """An evaluation made elsewhere."""
+        with self.lock:
+            details = self.trials.check(details)
+            trial = self._new(unit, self.everything, source="imported")
+            self.record(trial, value, message, details)
+        return trial
+
+    def _observation(self, trial: Trial, merit: float) -> Observation:
+        place = (trial.unit, merit, trial.variables, trial.proposal_id)
+        row = self.trials.row(trial)
+        noise = self.noise if trial.noise is None else trial.noise
+        if row is None:
+            return Observation(*place, noise=noise)
+        return Observation(*place, self.trials.score(trial), row, noise)
+
+    def method_state(self) -> State:
+        """What the method keeps beside the trials: small, and with them all that `restore_method` needs."""
+        state = self.engine.state()
+        state.pop("history")
+        return state
+
+    def restore_method(self, trials: Sequence[Trial], units: Array, told: Sequence[int], method_state: State) -> None:
+        """Go on, bit for bit, from trials whose values came in the order `told`; for a run not begun yet.
+
+        `units` (n, D) are the points of the trials, read-only: where all were told in order, none is copied.
+        """
+        for trial in trials:
+            self._add(trial)
+        merits = [self.trials.rank(trials[number]) for number in told]
+        rows = [number for number, merit in zip(told, merits, strict=True) if not math.isnan(merit)]
+        X = units[: len(rows)] if rows == list(range(len(rows))) else units[rows]
+        observations = [self._observation(trials[n], merit) for n, merit in zip(told, merits, strict=True)]
+        self.engine.restore({**method_state, "history": History.state_of(observations, X)})
+
+    def state(self) -> State:
+        """All of it, as plain data."""
+        trials, best = self.trials.all, self.trials.best
+        details = {str(t.number): t.details.text for t in trials if t.details}
+        return {
+            "budget": self.budget,
+            "units": np.array([t.unit for t in trials]).reshape(-1, self.space.n_coordinates),
+            "variables": [t.variables.copy() for t in trials],
+            "values": [t.value for t in trials],
+            "iterations": [t.iteration for t in trials],
+            "sources": [t.source for t in trials],
+            "messages": [t.message for t in trials],
+            "proposal_ids": [t.proposal_id for t in trials],
+            "queue": [unit.copy() for unit in self.queue],
+            "best": None if best is None else best.number,
+            "engine": self.engine.state(),
+            **({"details": details, "told": [t.number for t in self.trials.told]} if details else {}),
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; for a run not begun yet."""
+        self.budget = state["budget"]
+        names = ("units", "variables", "values", "iterations", "sources", "messages", "proposal_ids")
+        columns = [state[name] for name in names]
+        for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):
+            unit = np.array(unit)
+            unit.flags.writeable = False
+            self._add(Trial(number, unit, np.array(variables), self.space, value, *rest))
+        self.queue.extend(np.array(unit) for unit in state["queue"])
+        for number, text in state.get("details", {}).items():
+            self.trials.all[int(number)].take(TrialDetails.read(text))
+        for number in state.get("told", ()):
+            self.trials.rank(self.trials.all[number])
+        if state["best"] is not None:
+            self.trials.best = self.trials.all[state["best"]]
+        self.engine.restore(state["engine"])
+
+
+class Trials:
+    """All trials in order, those that wait for their value, and the best one told."""
+
+    def __init__(self, direction: str) -> None:
+        self.sign = 1.0 if direction == "maximize" else -1.0
+        self.all: list[Trial] = []
+        self.pending: dict[int, Trial] = {}
+        self.best: Trial | None = None
+        self.names: tuple[str, ...] = ()  # of the measured constraints
+        self.merit: ConstraintRanking | None = None  # from the first trial on that has any
+        self.told: list[Trial] = []  # in the order of telling, from that trial on
+
+    def add(self, trial: Trial) -> Trial:
+        self.all.append(trial)
+        if trial.value is None:
+            self.pending[trial.number] = trial
+        return trial
+
+    def check(self, details: TrialDetails) -> TrialDetails:
+        """The same with all constraints, those not given as unknown; the first trial that has any fixes their names."""
+        given = details.constraints
+        if not given or not self.names or tuple(given) == self.names:
+            return details
+        for name in given:
+            if name not in self.names:
+                raise InputError(f"there is no constraint {name!r}: the first trial that had any had {self.names}")
+        return replace(details, constraints={name: given.get(name, math.nan) for name in self.names})
+
+    def tell(self, trial: Trial, value: float, message: str, details: TrialDetails) -> float:
+        """Its merit: the value as something to be maximised, constraints taken into account."""
+        details = self.check(details)
+        trial.value, trial.message = value, message
+        trial.take(details)
+        del self.pending[trial.number]
+        return self.rank(trial)
+
+    def rank(self, trial: Trial) -> float:
+        """See whether it is the best: the earlier of two equal trials stays it. Its merit."""
+        if self.merit is None and trial.constraints:
+            self.names = tuple(trial.constraints)
+            self.merit, self.best = ConstraintRanking(len(self.names)), None
+        if self.merit is not None:
+            return self._rank_by_merit(self.merit, trial)
+        if trial.has_value and (self.best is None or self.score(trial) > self.score(self.best)):
+            self.best = trial
+        return self.score(trial)
+
+    def _rank_by_merit(self, merit: ConstraintRanking, trial: Trial) -> float:
+        row = self.row(trial)
+        value = merit.add(self.score(trial), row)
+        if math.isnan(value):
+            return value
+        self.told.append(trial)
+        if row is None:  # a value alone: whether the constraints hold is not known
+            trial.constraints = dict.fromkeys(self.names, math.nan)
+        best = self.best if self.best is not None and self.best.feasible and self.best.has_value else None
+        if trial.has_value and row is not None and feasible(row):
+            if best is None or self.score(trial) > self.score(best):
+                self.best = trial
+        elif best is None:
+            self.best = self.told[merit.least_violation()]
+        return value
+
+    def row(self, trial: Trial) -> Array | None:
+        """(m,) the trial's constraints as a method gets them: NaN where unknown, finite where they are infinite."""
+        given = trial.constraints
+        if not given:
+            return None
+        return np.clip([given.get(name, math.nan) for name in self.names], -LARGEST, LARGEST)
+
+    def score(self, trial: Trial) -> float:
+        """The value as something to be maximised."""
+        assert trial.value is not None
+        return self.sign * trial.value
+
+    def waiting(self, trial: Trial | int) -> Trial:
+        """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
+        number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise InputError(
+                f"cannot tell {short(trial)}: give a Trial from ask() or its number; add() takes any point with its "
+                f"value"
+            )
+        if not 0 <= number < len(self.all):
+            known_numbers = f"0 to {len(self.all) - 1}" if self.all else "none"
+            raise InputError(f"trial {number} was never asked for: the numbers so far are {known_numbers}")
+        known = self.all[int(number)]
+        if known.value is not None:
+            raise InputError(f"trial {number} was told already, with value {known.value!r}: a trial is told once")
+        if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
+            raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
+        return known
+
+
+@dataclass
+class _Replicated:
+    """What is known of one point."""
+
+    unit: Array
+    asked: int = 0
+    failed: bool = False  # every time so far
+    feasible: bool = False  # at least once
+    values: int = 0
+    total: float = 0.0  # of the values as something to be maximised
+
+    def take(self, trial: Trial, score: float) -> None:
+        self.asked += 1
+        self.failed = trial.failed and (self.failed or self.asked == 1)
+        if not math.isnan(score):
+            self.feasible |= trial.feasible
+            self.values, self.total = self.values + 1, self.total + score
+
+    @property
+    def order(self) -> tuple[int, bool, float]:
+        """Smaller is earlier."""
+        return self.asked, not self.feasible, -self.total / self.values if self.values else math.inf
+
+
+def choose_replicates(
+    trials: Iterable[Trial], n: int, *, key: Callable[[Array], int], score: Callable[[Trial], float]
+) -> list[Array]:
+    """The n points to evaluate again, of the unit cube; none where all have failed.
+
+    Those evaluated least often come first, so that all are about equally often; of these, feasible ones, then those of
+    the better mean. A point that has only ever failed is left alone.
+    """
+    places: dict[int, _Replicated] = {}
+    for trial in trials:
+        place = places.setdefault(key(trial.unit), _Replicated(trial.unit))
+        place.take(trial, math.nan if trial.value is None else score(trial))
+    worthwhile = [place for place in places.values() if not place.failed]
+    chosen = []
+    for _ in range(n if worthwhile else 0):
+        place = min(worthwhile, key=lambda place: place.order)  # the earliest of equal ones
+        place.asked += 1
+        chosen.append(place.unit.copy())
+    return chosen
+
+
+def encode(region: Region, point: Any) -> Array:
+    """A point in the user's units, a vector or a dict, in the unit cube; an error if it violates a constraint."""
+    unit = _encoded(region.space, point)
+    region.check(unit)
+    return unit
+
+
+def _encoded(space: Space, point: Any) -> Array:
+    if isinstance(point, Mapping):
+        return space.encode_params(point)
+    try:
+        vector = np.asarray(point, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{short(point)} is not a point: give a vector, or a dict of name -> value") from None
+    if vector.ndim != 1:
+        raise InputError(f"a point of shape {vector.shape} does not fit: give a vector of {len(space)} numbers")
+    return space.encode(vector)
