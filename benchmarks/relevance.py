@@ -24,7 +24,7 @@ from mctsvs.bench import problems
 from mctsvs.bench.record import make_optimizer
 from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.mcts_vs.selector import MCTS
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array, Indices
 from turns import spend
 

@@ -12,7 +12,7 @@ import pytest
 
 from mctsvs import Categorical
 from mctsvs.methods.registry import METHODS, missing
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array
 
 BOX = [(-2.0, 3.0)] * 6

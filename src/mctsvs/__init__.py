@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mctsvs.optimize import Result, maximize, minimize
-    from mctsvs.optimizer.optimizer import Optimizer
+    from mctsvs.optimizer import Optimizer
     from mctsvs.optimizer.trial import Recommendation, Trial
     from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
     from mctsvs.study import Study

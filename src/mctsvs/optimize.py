@@ -19,7 +19,7 @@ from mctsvs.loop.loop import InMemory, Workers, run
 from mctsvs.loop.stopping import INTERRUPTED, SUCCESSFUL, Callback, Status, StoppingCriteria, StopReason, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.optimizer.optimizer import Optimizer, one_space
+from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.utils.formatting import listed

@@ -25,7 +25,7 @@ import numpy as np
 from mctsvs.methods.base import Engine
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.optimize import minimize
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial
 from mctsvs.space import Categorical, Float, Integer
 from mctsvs.utils.validation import Array, InputError

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from suites import SuiteRanking, by_group, figure, overall, section
 
 from mctsvs.utils.validation import Array
+from suites import SuiteRanking, by_group, figure, overall, section
 
 LOSS: dict[tuple[str, str], Array] = {
     ("p1", "a"): np.array([3.0, 1.0]),

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Study, StudyError, Trial
-from mctsvs.optimizer.trial import NOTHING
+from mctsvs.loop.evaluation import Evaluation
 from mctsvs.utils.validation import Array
 
 BOX = [(0.0, 1.0)] * 12
@@ -159,9 +160,9 @@ def test_batches_give_the_same_run_whatever_the_order_of_completion(tmp_path: Pa
 def test_a_value_that_came_early_is_not_computed_again(tmp_path: Path) -> None:
     with begin(tmp_path) as study:
         first, second, third = study.ask(3)
-        study._session.keep(third, 0.5, "", NOTHING)
+        study._session.keep(third, Evaluation(0.5, "", 0.0))
         with pytest.raises(InputError, match="was never asked for"):
-            study._session.keep(99, 0.5, "", NOTHING)
+            study._session.keep(replace(third, number=99), Evaluation(0.5, "", 0.0))
     calls: list[Array] = []
     with begin(tmp_path) as study:
         study.optimize(lambda x: calls.append(x) or objective(x), 3)  # type: ignore[func-returns-value]

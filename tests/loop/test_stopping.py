@@ -116,7 +116,7 @@ def test_a_study_ends_as_a_run_does(tmp_path: Path, crew: dict[str, Any]) -> Non
         assert study.best.value <= 0.1
         first = study.evaluated
         assert first < 60
-        assert not [t for t in study.pending if t.number in study._session.contents.results]
+        assert not [t for t in study.pending if t.number in study._session.early]
         study.optimize(f, 60, target=0.1, **crew)
         assert study.evaluated == first
         assert "was reached before" in study.message

@@ -298,18 +298,18 @@ def test_a_point_that_breaks_every_pool_fails_after_three_and_no_other_does(kind
 def test_strikes_survive_the_run_that_saw_them(tmp_path: Path) -> None:
     with begin(tmp_path) as study:
         (trial,) = study.ask()
-        assert study._session.strike(trial, "it died") == 1
-        assert study._session.strike(trial.number, "it died") == 2
+        assert study._session.record_death(trial, "it died") == 1
+        assert study._session.record_death(trial.number, "it died") == 2
     with begin(tmp_path) as study:
-        assert dict(study._session.contents.strikes) == {0: 2}
+        assert dict(study._session.deaths) == {0: 2}
         with pytest.raises(StudyError, match="all 1 evaluations failed"):
             study.optimize(lambda x: os._exit(3), 1, workers=1)
         assert study.trials[0].message.startswith("its worker died, 3 times")
-        assert dict(study._session.contents.strikes) == {}
+        assert dict(study._session.deaths) == {}
         kinds = [event.kind for event in study._session.journal.events() if event.kind != "plan"]
         assert kinds == ["ask", "strike", "strike", "strike", "tell"]
         with pytest.raises(InputError, match="told already"):
-            study._session.strike(0, "")
+            study._session.record_death(0, "it died")
 
 
 def test_waiting_for_a_free_thread_is_not_evaluating(tmp_path: Path) -> None:

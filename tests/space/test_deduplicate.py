@@ -12,7 +12,7 @@ import pytest
 import mctsvs
 from mctsvs import Categorical, Float, Integer, Study
 from mctsvs.methods.registry import METHODS
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Optimizer, Study, maximize, minimize
+from mctsvs.loop.evaluation import Evaluation
 from mctsvs.methods.constraint_ranking import ConstraintRanking
-from mctsvs.optimizer.trial import TrialDetails
 from mctsvs.study.reader import summarize
 from mctsvs.study.replay import salvage
 from mctsvs.testing import engine_of
@@ -216,12 +216,14 @@ def test_values_kept_for_later_keep_their_details(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", BOX, method="random") as study:
         _one, two = study.ask(2)
         two.attrs["host"] = "b"
-        study._session.keep(two, 2.0, "early", TrialDetails.of({"a": -1.0}, 0.5, two.attrs))
+        study._session.keep(two, Evaluation(2.0, "early", 0.0, {"a": -1.0}))
     with Study(tmp_path / "s.db") as study:
+        study.trials[1].attrs["place"] = "c"
         study.tell(0, 1.0, constraints={"a": 1.0})
-        study.tell(1, 2.0, study._session.contents.results[1].text)
+        early = study._session.early[1]
+        study.tell(study.trials[1], early.value, early.message)
         assert study.trials[1].constraints == {"a": -1.0}
-        assert (study.trials[1].noise, study.trials[1].attrs, study.best.number) == (0.5, {"host": "b"}, 1)
+        assert (study.trials[1].attrs, study.best.number) == ({"host": "b", "place": "c"}, 1)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "table", "study"])

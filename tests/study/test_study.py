@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer, Study, StudyError, Trial, minimize
+from mctsvs.loop.evaluation import Evaluation
 from mctsvs.methods.registry import METHODS
-from mctsvs.optimizer.trial import NOTHING
 from mctsvs.study import codec, journal
 from mctsvs.study import session as module
 from mctsvs.utils.validation import Array
@@ -437,8 +437,8 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
     with Study(tmp_path / "s.db", BOX, method="random") as study:
         first, second, third = study.ask(3)
         changes: list[Any] = [
-            lambda: study._session.keep(first, 1.0, "", NOTHING),
-            lambda: study._session.strike(second, ""),
+            lambda: study._session.keep(first, Evaluation(1.0, "", 0.0)),
+            lambda: study._session.record_death(second, ""),
             lambda: study.tell(third, 2.0),
             lambda: study.plan(50),
             study.ask,
@@ -457,8 +457,8 @@ def test_an_interrupt_at_any_moment_leaves_the_journal_right(
                 with pytest.raises(KeyboardInterrupt):
                     change()
         assert study.trials[2].value == 2.0
-        assert {n: e.value for n, e in study._session.contents.results.items()} == {0: 1.0}
-        assert dict(study._session.contents.strikes) == {1: 1}
+        assert study._session.early == {0: Evaluation(1.0, "", 0.0)}
+        assert dict(study._session.deaths) == {1: 1}
         assert (len(study.trials), study.optimizer.budget) == (4, 50)
         study.ask()
     with Study(tmp_path / "s.db") as study:

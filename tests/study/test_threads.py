@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mctsvs import InputError, Study, StudyError
-from mctsvs.optimizer.trial import NOTHING
+from mctsvs.loop.evaluation import Evaluation
 
 BOX = [(0.0, 1.0)] * 6
 THREADS, TELLS = 8, 2000
@@ -54,7 +54,7 @@ def test_many_threads_ask_and_tell_and_the_file_is_what_was_told(method: str, tm
                 (trial,) = study.ask()
                 value = None if k % 17 == 5 else float(trial.x[0] + i)
                 if k % 3 == 1:
-                    study._session.keep(trial, math.nan if value is None else value, "", NOTHING)
+                    study._session.keep(trial, Evaluation(math.nan if value is None else value, "", 0.0))
                 if k % 50 == 7:
                     study.enqueue([[0.5] * 6])
                     study.set_user_attr(f"thread {i}", k)
@@ -70,7 +70,7 @@ def test_many_threads_ask_and_tell_and_the_file_is_what_was_told(method: str, tm
         with Study(path, readonly=readonly) as study:
             stored = {t.number: None if t.failed else t.value for t in study.trials}
             assert stored == told
-            assert study._session.contents.results == {}
+            assert study._session.early == {}
 
 
 def test_a_trial_is_told_once_however_many_try(tmp_path: Path) -> None:

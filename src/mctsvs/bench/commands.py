@@ -29,7 +29,7 @@ from mctsvs.bench.record import paper_options
 from mctsvs.bench.run_store import Job, Runs, RunStore, collect
 from mctsvs.cli import run as execution
 from mctsvs.cli.arguments import Parser, whole
-from mctsvs.optimizer.optimizer import DIRECTIONS
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.utils import plugins
 from mctsvs.utils.formatting import clock
 from mctsvs.utils.validation import InputError, check_count

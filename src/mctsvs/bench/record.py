@@ -17,7 +17,7 @@ from mctsvs.loop.loop import InMemory, Run, Workers
 from mctsvs.loop.record import Clock, Recorded, RunRecord, RunSettings, without_nan
 from mctsvs.loop.stopping import Status, StoppingCriteria, StoppingMonitor
 from mctsvs.methods import presets, registry
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import TrialTimes
 from mctsvs.utils.validation import Array, EvaluationFailed, Indices, InputError, check_count
 

@@ -15,7 +15,7 @@ from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.methods import selectors
 from mctsvs.methods.composite import SubspaceEngine, SubspaceOptions
 from mctsvs.methods.solvers import Subspace
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array

@@ -9,15 +9,15 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from mctsvs.cli.saved_command import NAME, SavedCommand, groups_of
 from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile, read_space
 from mctsvs.objectives.user_function import find_function, function_problem, user_problem
 from mctsvs.objectives.user_program import UserProgram
-from mctsvs.optimizer.optimizer import DIRECTIONS
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.optimizer.trial import Trial
 from mctsvs.space import Space
 from mctsvs.study import Study
-from mctsvs.study.saved_command import NAME, SavedCommand, groups_of
 from mctsvs.utils import plugins
 from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import InputError, StudyError, closest

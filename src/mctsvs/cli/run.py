@@ -19,6 +19,7 @@ import numpy as np
 
 from mctsvs.cli import objective, summary
 from mctsvs.cli.arguments import add_criteria, add_worker_arguments, criteria_of, literal, whole
+from mctsvs.cli.saved_command import GROUPS, NAME, SavedCommand
 from mctsvs.loop.loop import InMemory, Workers, run
 from mctsvs.loop.record import Recorded, RunRecord, RunSettings
 from mctsvs.loop.stopping import INTERRUPTED, Status, StopReason, counted
@@ -27,10 +28,9 @@ from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.user_function import UserProblem
 from mctsvs.objectives.user_program import UserProgram
 from mctsvs.optimize import enqueue_x0
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import Study
-from mctsvs.study.saved_command import GROUPS, NAME, SavedCommand
 from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import EvaluationFailed, InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter

@@ -10,8 +10,8 @@ from typing import Any
 
 from mctsvs.cli import objective, summary
 from mctsvs.cli.arguments import whole
+from mctsvs.cli.saved_command import SavedCommand
 from mctsvs.study import Study
-from mctsvs.study.saved_command import SavedCommand
 from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import InputError, StudyError
 

@@ -19,7 +19,7 @@ from rich.tree import Tree
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.objectives.problem import Problem
 from mctsvs.optimize import violated
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.study import Study
 from mctsvs.utils.formatting import printable, short_value

@@ -22,7 +22,7 @@ from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
 from mctsvs.loop.scheduler import Scheduler
 from mctsvs.loop.stopping import DONE, Status, StoppingCriteria, StoppingMonitor, StopReason, bind_callback
 from mctsvs.objectives.call_style import call_style
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial
 from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.utils.validation import InputError, check_bool, check_count, check_number

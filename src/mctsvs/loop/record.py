@@ -15,7 +15,7 @@ import numpy as np
 
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import AskTell
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Indices, InputError
 
 

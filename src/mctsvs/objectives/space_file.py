@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.optimizer.optimizer import DIRECTIONS
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Region, Space, Variable
 from mctsvs.space.variables import is_choices
 from mctsvs.utils.validation import Array, InputError, check_choice, check_count

@@ -13,7 +13,7 @@ import numpy as np
 from mctsvs.objectives.call_style import call_style
 from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile
-from mctsvs.optimizer.optimizer import DIRECTIONS
+from mctsvs.optimizer import DIRECTIONS
 from mctsvs.optimizer.trial import as_constraints, as_value, split
 from mctsvs.space import Variable
 from mctsvs.utils import plugins

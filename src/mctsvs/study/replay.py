@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails, TrialTimes
 from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space

@@ -10,28 +10,28 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
-from mctsvs.optimizer.optimizer import Optimizer
-from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails
-from mctsvs.space import Space, constraints
+from mctsvs.loop.evaluation import Evaluation
+from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.trial import Trial, TrialDetails, as_value
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
 from mctsvs.study.files import WriterLock, save_beside
 from mctsvs.study.journal import Event, Journal
-from mctsvs.study.replay import StudyContents, details_of, read, revive
+from mctsvs.study.replay import StudyContents, details_of, read, revive, value_of
 from mctsvs.study.tables import Row
-from mctsvs.utils import plugins
+from mctsvs.utils.formatting import as_text
 from mctsvs.utils.validation import Array, InputError, StudyError
 
 LEAST_THINKING = 50.0  # the method's state is stored when repeating its thoughts would take this many times longer
 
 
 class Session:
-    """An open study; without a lock, it is only read."""
+    """An open study, as the loop asks it and tells it; without a lock, it is only read."""
 
     def __init__(self, path: Path, lock: WriterLock | None) -> None:
         self.path, self.lock = path, lock
@@ -88,6 +88,21 @@ class Session:
             if self._optimizer is None:
                 return current.best
             return self._optimizer.best if self._optimizer.has_best else None
+
+    @property
+    def pending(self) -> list[Trial]:
+        with self.mutex:
+            return [trial for trial in self.trials if trial.value is None]
+
+    @property
+    def early(self) -> dict[int, Evaluation]:
+        """Values that came before their turn."""
+        return {number: Evaluation(value_of(event), event.text, 0.0) for number, event in self.contents.results.items()}
+
+    @property
+    def deaths(self) -> Counter[int]:
+        """Workers that each waiting trial has cost."""
+        return self.contents.strikes
 
     def _revive(self, current: StudyContents) -> Optimizer:
         if not self.method_given:
@@ -147,13 +162,21 @@ class Session:
                 self._store(events, state=self._thinking >= LEAST_THINKING * self._price)
         return trials
 
-    def tell(self, trial: Trial | int, value: float, message: str, details: TrialDetails) -> None:
-        """Without details, those that were kept with the value are told."""
+    def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
+        """The trial as it is now, and whether it is the best one."""
+        self.record(trial, evaluation.value, evaluation.message, _details(trial, evaluation))
+        told = self.trials[trial.number]
+        return told, self.best is told
+
+    def record(self, trial: Trial | int, value: float | None, message: str, details: TrialDetails) -> None:
+        """Store a value and tell it; details that came with an early value still count."""
+        value, message = as_value(value) + 0.0, as_text(message)  # 0.0 for -0.0, as SQLite keeps it
         with self.writing():
             opt = self.optimizer
             waiting = opt._core.trials.waiting(trial)
-            kept = self._contents.results.get(waiting.number)
-            details = opt._core.trials.check(details or (NOTHING if kept is None else details_of(kept)))
+            if waiting.number in self._contents.results:
+                details = _merged(details_of(self._contents.results[waiting.number]), details)
+            details = opt._core.trials.check(details)
             with self._step():
                 waiting.times.told = time.time()
                 times = waiting.times.pack(waiting.purpose)
@@ -164,18 +187,19 @@ class Session:
                 self._thinking += spent
                 waiting.times.thinking += spent
 
-    def keep(self, trial: Trial | int, value: float, message: str, details: TrialDetails) -> None:
-        with self.writing():
-            number, details = (
-                self.optimizer._core.trials.waiting(trial).number,
-                self.optimizer._core.trials.check(details),
-            )
-            self._store([_valued("result", number, value, message, details)])
-
-    def strike(self, trial: Trial | int, message: str) -> int:
+    def keep(self, trial: Trial, evaluation: Evaluation) -> None:
+        """Store a value that the method is told later, in the order of the trials."""
         with self.writing():
             number = self.optimizer._core.trials.waiting(trial).number
-            self._store([Event("strike", number, text=message)])
+            details = self.optimizer._core.trials.check(_details(trial, evaluation))
+            value = as_value(evaluation.value) + 0.0
+            self._store([_valued("result", number, value, as_text(evaluation.message), details)])
+
+    def record_death(self, trial: Trial | int, message: str) -> int:
+        """A worker died over the trial; how many it has cost by now."""
+        with self.writing():
+            number = self.optimizer._core.trials.waiting(trial).number
+            self._store([Event("strike", number, text=as_text(message))])
             return self._contents.strikes[number]
 
     def enqueue(self, units: Sequence[Array]) -> None:
@@ -293,100 +317,15 @@ class Session:
                     self.lock.release()
 
 
+def _details(trial: Trial, evaluation: Evaluation) -> TrialDetails:
+    return TrialDetails.of(evaluation.constraints, None, trial.attrs)
+
+
+def _merged(early: TrialDetails, now: TrialDetails) -> TrialDetails:
+    noise = early.noise if now.noise is None else now.noise
+    return TrialDetails(now.constraints or early.constraints, noise, {**early.attrs, **now.attrs})
+
+
 def _valued(kind: str, number: int, value: float, message: str, details: TrialDetails, **more: Any) -> Event:
     stored, told = None if math.isnan(value) else value, details.text if details else ""
     return Event(kind, number, value=stored, text=message, details=told, **more)
-
-
-def open_session(path: Path, given: Mapping[str, Any], options: Mapping[str, Any], *, readonly: bool) -> Session:
-    """The study in this file, which is begun if there is none; what is given must be what it was begun with."""
-    if readonly:
-        return _checked(Session(path, None), given, options)
-    if not path.exists() and "space" not in given:
-        raise StudyError(f"there is no study {str(path)!r}: give a space to begin one")
-    if not path.parent.is_dir():
-        raise StudyError(
-            f"cannot begin a study in {str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first"
-        )
-    lock = WriterLock(path)
-    try:
-        if not path.exists():
-            _begin(path, given, options)
-        session = Session(path, lock)
-    except BaseException:
-        lock.release()
-        raise
-    return _checked(session, given, options)
-
-
-def _checked(session: Session, given: Mapping[str, Any], options: Mapping[str, Any]) -> Session:
-    try:
-        contents = session.contents
-        found = differences(contents.identity, contents.space, given, options)
-        if found:
-            raise StudyError(
-                f"{str(session.path)!r} was created with different settings: {'; '.join(found)}. Pass the original "
-                f"settings or choose another file."
-            )
-        session.constraints = given.get("constraints")
-        session.method_given = "method" in given or not plugins.is_spec(contents.identity["method"])
-        if session.lock is not None:
-            _ = session.optimizer  # now, so that what is wrong with it is said now
-    except BaseException:
-        session.close()
-        raise
-    return session
-
-
-def _begin(path: Path, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    opt = Optimizer(**{"direction": "minimize", **given}, **options)
-    identity = {
-        "space": opt.space.to_state(),
-        "direction": opt.direction,
-        "method": opt.method,
-        "options": opt.options,
-        "seed": opt.seed,
-        **({"constraints": constraints.stored(opt.region.constraints)} if opt.region.constrained else {}),
-    }
-    try:
-        Journal.create(path, {"identity": identity})
-    except TypeError as error:
-        raise StudyError(f"these options cannot be stored: {error}") from None
-
-
-def differences(
-    identity: Mapping[str, Any], space: Space, given: Mapping[str, Any], options: Mapping[str, Any]
-) -> list[str]:
-    """What is given and is not as stored, in words; what is not given is as stored."""
-    found = []
-    for name in ("direction", "method", "seed"):
-        if name in given and not (name == "seed" and given[name] is None) and given[name] != identity[name]:
-            found.append(f"{name} is {identity[name]!r}, not {given[name]!r}")
-    stored = identity["options"]
-    for name, value in options.items():
-        with contextlib.suppress(TypeError):  # what cannot be stored is not what was stored
-            value = codec.unpack(codec.pack(value))  # a tuple is stored as a list
-        if name not in stored:
-            found.append(f"option {name} has its default value, not {short(value)}")
-        elif stored[name] != value:
-            found.append(f"option {name} is {short(stored[name])}, not {short(value)}")
-    known = identity.get("constraints", [])
-    if "constraints" in given and (now := constraints.stored(constraints.as_list(given["constraints"]))) != known:
-        found.append(f"constraints are {short(known)}, not {short(now)}" if known else "it has no constraints")
-    if "space" in given and given["space"] != space:
-        found.append(_space_difference(space, given["space"]))
-    return found
-
-
-def _space_difference(stored: Space, given: Space) -> str:
-    if len(stored) != len(given):
-        return f"the number of variables is {len(stored)}, not {len(given)}"
-    if stored.named != given.named:
-        return f"the variables have {'names' if stored.named else 'no names'}"
-    pairs = zip(stored.names, stored.variables, given.names, given.variables, strict=True)
-    for name, variable, other_name, other in pairs:
-        if name != other_name:
-            return f"the variable {name!r} has another name, {other_name!r}"
-        if variable != other:
-            return f"the variable {name} is {variable}, not {other}"
-    return "the space differs"

@@ -9,22 +9,18 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
-from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import Workers, run
 from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.optimizer.optimizer import Optimizer
-from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_value
+from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
 from mctsvs.study import tables
-from mctsvs.study.replay import value_of
-from mctsvs.study.session import open_session
-from mctsvs.utils.formatting import as_text
+from mctsvs.study.open_study import checked_path, open_session
 from mctsvs.utils.validation import InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter
 
@@ -87,7 +83,7 @@ class Study:
         readonly: bool = False,
         **options: Any,
     ) -> None:
-        self.path, self.readonly = _checked_path(path), readonly
+        self.path, self.readonly = checked_path(path), readonly
         method = method if isinstance(method, AsStored) else registry.canonical(method)
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
         given = {name: value for name, value in given.items() if value is not AS_STORED}
@@ -97,7 +93,7 @@ class Study:
             given["constraints"] = constraints
         self._session = open_session(self.path, given, options, readonly=readonly)
         self._stopping = threading.Event()
-        self._stop_reason, self.message = StopReason(Status.DONE, ""), ""  # of the last run of this object
+        self.message = ""  # of the last run of this object
 
     # what is in it
 
@@ -153,8 +149,7 @@ class Study:
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not yet told."""
-        with self._session.mutex:
-            return [t for t in self.trials if t.value is None]
+        return self._session.pending
 
     @property
     def evaluated(self) -> int:
@@ -278,7 +273,7 @@ class Study:
             >>> study.tell(trial, 1.5, constraints={"stress": -0.2})
         """
         details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._session.tell(trial, _value(value), as_text(message), details)
+        self._session.record(trial, value, message, details)
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Add points that are to be evaluated before the method's own.
@@ -382,18 +377,18 @@ class Study:
         criteria = StoppingCriteria(target, max_seconds, patience, max_failures)
         workers_ = Workers(workers, executor, asynchronous, timeout)
         self._stopping.clear()
-        self._stop_reason = self._run(f, budget, criteria, workers_, callback=callback, progress=progress)
-        if self._stop_reason.status is Status.FAILING:
+        reason = self._run(f, budget, criteria, workers_, callback=callback, progress=progress)
+        if reason.status is Status.FAILING:
             last = max((t for t in self.trials if t.failed), key=lambda t: t.times.told or 0.0)
             raise StudyError(
-                f"{self._stop_reason.message}, trial {last.number} with: {last.message}. "
+                f"{reason.message}, trial {last.number} with: {last.message}. "
                 f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
             )
-        if self._stop_reason.status is Status.EXHAUSTED:
-            warnings.warn(f"{self._stop_reason.message}; the run ends", RuntimeWarning, stacklevel=2)
-        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), self._stop_reason.message)))
+        if reason.status is Status.EXHAUSTED:
+            warnings.warn(f"{reason.message}; the run ends", RuntimeWarning, stacklevel=2)
+        self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
         if not self.evaluated:
-            raise StudyError(f"nothing was evaluated: {self._stop_reason.message}")
+            raise StudyError(f"nothing was evaluated: {reason.message}")
         if not self.has_best:
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
         return self.best
@@ -401,7 +396,7 @@ class Study:
     def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
         """The loop, which leaves the study as it can be opened again."""
         try:
-            return run(_StoredTrials(self), self, f, budget, *how, stop=self._stopping, **more)
+            return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
         finally:
@@ -495,61 +490,3 @@ class Study:
         from mctsvs.visualization.report import card
 
         return card(self, f"Study {self.path.name}, {self.method}")
-
-
-class _StoredTrials:
-    """The trials of a study as the loop knows them: everything is stored before anybody learns of it."""
-
-    def __init__(self, study: Study) -> None:
-        self.study, self.session = study, study._session
-
-    @property
-    def optimizer(self) -> Optimizer:
-        return self.study.optimizer
-
-    @property
-    def early(self) -> Mapping[int, Evaluation]:
-        results = self.session.contents.results
-        return {number: Evaluation(value_of(event), event.text, 0.0) for number, event in results.items()}
-
-    @property
-    def deaths(self) -> Mapping[int, int]:
-        return self.session.contents.strikes
-
-    @property
-    def pending(self) -> list[Trial]:
-        return self.study.pending
-
-    def plan(self, budget: int) -> None:
-        self.session.plan(budget)
-
-    def ask(self, n: int) -> list[Trial]:
-        return self.session.ask(n)
-
-    def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
-        self.session.tell(trial, *_stored(trial, evaluation))
-        told, study = self.study.trials[trial.number], self.study
-        return told, study.has_best and study.best.number == told.number
-
-    def keep(self, trial: Trial, evaluation: Evaluation) -> None:
-        self.session.keep(trial, *_stored(trial, evaluation))
-
-    def record_death(self, trial: Trial, message: str) -> int:
-        return self.session.strike(trial, as_text(message))
-
-
-def _stored(trial: Trial, evaluation: Evaluation) -> tuple[float, str, TrialDetails]:
-    details = TrialDetails.of(evaluation.constraints, None, trial.attrs)
-    return _value(evaluation.value), as_text(evaluation.message), details
-
-
-def _value(value: float | None) -> float:
-    return as_value(value) + 0.0  # 0.0 for -0.0, as SQLite keeps it
-
-
-def _checked_path(path: Any) -> Path:
-    if path == ":memory:":
-        raise InputError("a study is a file, not ':memory:': give a name such as 'run.db', or use mctsvs.Optimizer")
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"a study's file cannot be {short(path)}: give its name first, such as Study('run.db', space)")
-    return Path(path)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import ClassVar, Protocol
 
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial
 from mctsvs.utils.formatting import clock
 

@@ -15,7 +15,7 @@ import pytest
 from mctsvs.bench.problems import make, resolve
 from mctsvs.bench.problems.coco import GROUPS, SUITES, CocoProblem, name_of
 from mctsvs.cli import main
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import split
 from mctsvs.space import Float, Integer
 from mctsvs.utils.validation import Array, InputError

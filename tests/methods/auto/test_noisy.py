@@ -6,7 +6,7 @@ import numpy as np
 
 from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.portfolio import ModelSelection, advantage
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array
 
 

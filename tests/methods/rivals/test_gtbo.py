@@ -13,7 +13,7 @@ from mctsvs.bench import problems
 from mctsvs.methods.base import Observation, Pending, Proposal
 from mctsvs.methods.rivals.gtbo import GTBO, GTBOOptions, two_blocks
 from mctsvs.methods.rivals.gtbo_group_tests import CERTAIN, LEAST_NOISE, Belief, Scale, information
-from mctsvs.optimizer.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer
 from mctsvs.space import Categorical, Float, Integer
 from mctsvs.utils.state import load
 from mctsvs.utils.validation import Array, Indices, InputError
