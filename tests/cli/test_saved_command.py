@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mctsvs import StudyError
-from mctsvs.cli.saved_command import SavedCommand
+from mctsvs.cli.objective import SavedCommand
 
 NOTE: dict[str, Any] = {
     "problem": "Levy10_100",

@@ -19,7 +19,7 @@ import numpy as np
 
 from mctsvs.cli import objective, summary
 from mctsvs.cli.arguments import add_criteria, add_worker_arguments, criteria_of, literal, whole
-from mctsvs.cli.saved_command import GROUPS, NAME, SavedCommand
+from mctsvs.cli.objective import GROUPS, NAME, SavedCommand
 from mctsvs.loop.loop import InMemory, Workers, run
 from mctsvs.loop.record import Recorded, RunRecord, RunSettings
 from mctsvs.loop.stopping import INTERRUPTED, Status, StopReason, counted

@@ -10,7 +10,7 @@ from typing import Any
 
 from mctsvs.cli import objective, summary
 from mctsvs.cli.arguments import whole
-from mctsvs.cli.saved_command import SavedCommand
+from mctsvs.cli.objective import SavedCommand
 from mctsvs.study import Study
 from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import InputError, StudyError

@@ -1,21 +1,76 @@
-"""method = selector x solver x fill-in: the engine of nearly every method here."""
+"""method = selector x solver x fill-in: the engine of nearly every method here, and the fill-ins (line 17)."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
-from mctsvs.methods.fill_in import FILL_INS, FillIn, make
+from mctsvs.methods.history import History
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.methods.selectors import Selector
 from mctsvs.methods.solvers import Solver, Subspace
 from mctsvs.utils.options import Options, option
-from mctsvs.utils.validation import Array, Indices
+from mctsvs.utils.validation import Array, Indices, check_choice, check_count
+
+
+class FillIn(Protocol):
+    """Complete points; the caller overwrites the coordinates it moves."""
+
+    def __call__(self, n: int, history: History, owner: Indices, rng: np.random.Generator) -> Array:
+        """(n, D) points; `owner` maps each coordinate to its variable."""
+        ...
+
+
+class BestK:
+    """Each variable takes its value from one of the k best points, drawn for each variable anew (the paper's)."""
+
+    def __init__(self, k: int = 20) -> None:
+        self.k = k
+
+    def __call__(self, n: int, history: History, owner: Indices, rng: np.random.Generator) -> Array:
+        if len(history) == 0:
+            return rng.random((n, len(owner)))
+        rows = history.best(self.k)
+        n_variables = int(owner[-1]) + 1
+        donors = rows[rng.integers(0, len(rows), (n, n_variables))]
+        filled: Array = history.X[donors[:, owner], np.arange(len(owner))]
+        return filled
+
+
+class AverageBestK:
+    """Each coordinate takes its mean over the k best points."""
+
+    def __init__(self, k: int = 20) -> None:
+        self.k = k
+
+    def __call__(self, n: int, history: History, owner: Indices, rng: np.random.Generator) -> Array:
+        if len(history) == 0:
+            return rng.random((n, len(owner)))
+        return np.tile(history.X[history.best(self.k)].mean(axis=0), (n, 1))
+
+
+class RandomFill:
+    """Each coordinate is drawn uniformly: no memory, the paper's weakest choice."""
+
+    def __call__(self, n: int, history: History, owner: Indices, rng: np.random.Generator) -> Array:
+        return rng.random((n, len(owner)))
+
+
+FILL_INS: dict[str, Callable[[int], FillIn]] = {
+    "best-k": BestK,
+    "average-best-k": AverageBestK,
+    "random": lambda k: RandomFill(),
+}
+
+
+def make(name: str, k: int = 20) -> FillIn:
+    """The fill-in of that name: best-k, average-best-k or random."""
+    return FILL_INS[check_choice("fill-in", name, FILL_INS)](check_count("k", k))
 
 
 @dataclass(frozen=True)
@@ -25,7 +80,7 @@ class SubspaceOptions(Options):
     initial_points  of the initial design; default: the selector's usual number
     centre          its first point is the centre of the cube, with categories at random
     reach           how far from the centre its other points are in every coordinate; 0: a Latin hypercube
-    fill_in, k      how the other variables get their values: see `mctsvs.methods.fill_in`
+    fill_in, k      how the other variables get their values: see `mctsvs.methods.composite`
     """
 
     samples: int = option(3, least=1)

@@ -31,7 +31,7 @@ from mctsvs.gp.acquisition import AcquisitionFunction, beta_schedule, upper_conf
 from mctsvs.gp.kernels import Joint
 from mctsvs.gp.optimize_acqf import maximise, quasi_random
 from mctsvs.gp.posterior import Posterior
-from mctsvs.methods import fill_in, selectors
+from mctsvs.methods import composite, selectors
 from mctsvs.methods.base import latin_hypercube
 from mctsvs.methods.history import History
 from mctsvs.methods.selectors import Selector
@@ -131,7 +131,7 @@ class ConfidenceBoundSearch:
         assert problem.optimum is not None
         D = problem.dimension
         self.problem, self.selector, self.rng = problem, selector, np.random.default_rng(seed)
-        self.fill, self.history, self.everything = fill_in.make("best-k", 20), History(D), np.arange(D)
+        self.fill, self.history, self.everything = composite.make("best-k", 20), History(D), np.arange(D)
         self.centre, spread = scale(problem)
         self.bound = Bound(steepest(problem), spread, D)
         self.series: dict[str, list[float]] = {}
