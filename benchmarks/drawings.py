@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import rows
+import suites
 import tables
-from mctsvs.bench import comparison, problems, suites
+from mctsvs.bench import comparison, problems
 from mctsvs.bench.figures import Curve, Dot, DotScale, Plot, draw, draw_dots
 from mctsvs.bench.stats import summary
 from rows import Run, by_dimension, by_method, points_of

@@ -52,8 +52,9 @@ import mixed
 import native
 import outside
 import rows
+import suites
 import tables
-from mctsvs.bench import problems, suites
+from mctsvs.bench import problems
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.problems import coco
 from mctsvs.bench.record import RunRecord, RunSettings, follow, make_optimizer

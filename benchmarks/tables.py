@@ -43,7 +43,8 @@ import numpy as np
 
 import rows
 import sampling
-from mctsvs.bench import comparison, problems, suites
+import suites
+from mctsvs.bench import comparison, problems
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.comparison import markdown_table
 from mctsvs.bench.paper.experiments import ENTRIES

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs.loop.stopping import Status
+from mctsvs.loop.stopping import StopStatus
 
 BOX = [(0.0, 1.0)] * 3
 
@@ -29,7 +29,7 @@ def test_ctrl_c_gives_the_result_so_far() -> None:
         return sphere(x)
 
     result = mctsvs.minimize(f, BOX, budget=30, method="random")
-    assert (result.status, result.success, result.nfev) == (Status.INTERRUPTED, False, 6)
+    assert (result.status, result.success, result.nfev) == (StopStatus.INTERRUPTED, False, 6)
     assert result.message == "6 of 30 evaluations, stopped by Ctrl-C"
     assert result.fun == min(sphere(x) for x in calls[:6])
 
@@ -42,7 +42,7 @@ def test_an_exception_carries_the_result_so_far() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         mctsvs.minimize(f, BOX, budget=30, method="random")
     result = raised.value.result  # type: ignore[attr-defined]
-    assert (result.status, result.nfev, len(result.trials)) == (Status.RAISED, 4, 5)
+    assert (result.status, result.nfev, len(result.trials)) == (StopStatus.RAISED, 4, 5)
     assert result.fun == min(t.value for t in result.trials if t.value is not None)
 
 
@@ -54,7 +54,7 @@ def test_failures_in_a_row_end_the_run() -> None:
         return sphere(x) if len(calls) <= 4 else None
 
     result = mctsvs.minimize(f, BOX, budget=50, method="random", max_failures=5)
-    assert result.status is Status.FAILING
+    assert result.status is StopStatus.FAILING
     assert not result.success
     assert result.nfev == 9
 
@@ -73,7 +73,7 @@ def test_a_callback_may_stop_the_run(how: str) -> None:
         return trial.number == 9
 
     result = mctsvs.minimize(sphere, BOX, budget=30, method="random", callback=callback)
-    assert (result.nfev, result.status, result.success) == (10, Status.STOPPED, True)
+    assert (result.nfev, result.status, result.success) == (10, StopStatus.STOPPED, True)
     assert "stopped by the callback" in result.message
 
 
@@ -168,7 +168,7 @@ def test_a_study_that_fails_again_and_again_gives_what_there_is(tmp_path: Path) 
         return 1.0 if len(calls) == 1 else float("nan")
 
     result = mctsvs.minimize(fails_after_one, BOX, 20, method="random", study=tmp_path / "run.db", max_failures=3)
-    assert (result.status, result.nfev, result.fun) == (Status.FAILING, 4, 1.0)
+    assert (result.status, result.nfev, result.fun) == (StopStatus.FAILING, 4, 1.0)
 
 
 def test_a_type_checker_refuses_a_misspelt_argument(tmp_path: Path) -> None:

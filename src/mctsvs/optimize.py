@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 
 from mctsvs.loop.loop import InMemory, Workers, run
-from mctsvs.loop.stopping import INTERRUPTED, SUCCESSFUL, Callback, Status, StoppingCriteria, StopReason, counted
+from mctsvs.loop.stopping import INTERRUPTED, SUCCESSFUL, Callback, StoppingCriteria, StopReason, StopStatus, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
@@ -301,14 +301,14 @@ def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> R
     except KeyboardInterrupt:
         pass
     except Exception as error:
-        error.result = result_of(opt, StopReason(Status.RAISED, "the function raised"))  # type: ignore[attr-defined]
+        error.result = result_of(opt, StopReason(StopStatus.RAISED, "the function raised"))  # type: ignore[attr-defined]
         raise
     return _checked(result_of(opt, reason), reason)
 
 
 def _checked(result: Result, reason: StopReason) -> Result:
     """The result, unless there is none."""
-    if result.best is None and reason.status is not Status.INTERRUPTED:
+    if result.best is None and reason.status is not StopStatus.INTERRUPTED:
         if not result.nfev:
             raise InputError(f"nothing was evaluated: {reason.message}")
         last = next((t.message for t in reversed(result.trials) if t.message), "the function returned no finite number")
@@ -343,7 +343,7 @@ class Result:
     fun: float
     trials: list[Trial] = field(default_factory=list)
     importance: dict[str, float] = field(default_factory=dict)
-    status: Status = Status.DONE
+    status: StopStatus = StopStatus.DONE
     message: str = ""
     number: int = -1
     tree: Node | None = None

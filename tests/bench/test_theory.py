@@ -49,7 +49,7 @@ def test_slopes_of_hartmann_are_reached_on_its_active_variables_only() -> None:
 
 def test_the_terms_of_the_bound_by_hand() -> None:
     slopes, spread, D = np.array([4.0, 2.0, 0.0, 0.0]), 2.0, 4
-    bound = regret_bound.Bound(slopes, spread, D)
+    bound = regret_bound.RegretBound(slopes, spread, D)
     L = bound.b * math.sqrt(math.log(4 * D / 0.1))
     assert pytest.approx(slopes.max() / spread) == L  # alpha_max = 1
     beta = bound.beta(2)
@@ -67,7 +67,7 @@ def test_the_terms_of_the_bound_by_hand() -> None:
 
 
 def test_selecting_everything_leaves_no_second_term() -> None:
-    bound = regret_bound.Bound(np.array([1.0, 2.0, 3.0]), 1.0, 3)
+    bound = regret_bound.RegretBound(np.array([1.0, 2.0, 3.0]), 1.0, 3)
     assert bound.add(np.arange(3), bound.beta(3), 1.0)["unselected_term"] == 0.0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import mctsvs
 from mctsvs import Study
-from mctsvs.loop.stopping import Status, StoppingCriteria, StoppingMonitor
+from mctsvs.loop.stopping import StoppingCriteria, StoppingMonitor, StopStatus
 from mctsvs.utils.validation import Array, InputError, StudyError
 
 BOX = [(0.0, 1.0)] * 4
@@ -27,7 +27,7 @@ def minimize(**more: Any) -> mctsvs.Result:
 
 def test_a_target_ends_the_run_at_once() -> None:
     result = minimize(target=0.1)
-    assert result.status is Status.TARGET
+    assert result.status is StopStatus.TARGET
     assert result.message == f"{result.nfev} of 60 evaluations, the target 0.1 was reached"
     assert result.success
     values = [trial.value for trial in result.trials]
@@ -36,7 +36,7 @@ def test_a_target_ends_the_run_at_once() -> None:
 
 def test_a_target_of_a_maximum_is_reached_from_below() -> None:
     result = mctsvs.maximize(lambda x: -f(x), BOX, budget=60, method="random", seed=0, target=-0.1)
-    assert result.status is Status.TARGET
+    assert result.status is StopStatus.TARGET
     assert result.fun >= -0.1
 
 
@@ -44,7 +44,7 @@ def test_a_target_needs_a_feasible_point() -> None:
     result = mctsvs.minimize(
         lambda x: (f(x), {"c": 0.5 - float(x[0])}), BOX, budget=60, method="random", seed=0, target=0.3
     )
-    assert result.status is Status.TARGET
+    assert result.status is StopStatus.TARGET
     assert result.x[0] >= 0.5
     assert any(t.value is not None and t.value <= 0.3 for t in result.trials[:-1])  # infeasible ones before it
 
@@ -53,7 +53,7 @@ def test_patience_counts_evaluations_that_are_no_better() -> None:
     result = minimize(patience=7)
     best = min(range(result.nfev), key=lambda i: result.trials[i].value or 0.0)
     assert result.nfev == best + 1 + 7
-    assert result.status is Status.PATIENCE
+    assert result.status is StopStatus.PATIENCE
     assert result.message.endswith("none of the last 7 was better")
 
 
@@ -67,7 +67,7 @@ def test_no_evaluation_begins_after_the_time_is_over(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("mctsvs.loop.stopping.time.monotonic", lambda: now[0])
     result = mctsvs.minimize(slow, BOX, budget=60, method="random", max_seconds=5)
     assert result.nfev == 3
-    assert result.status is Status.TIME
+    assert result.status is StopStatus.TIME
     assert result.message == "3 of 60 evaluations, 5 seconds were over"
 
 
@@ -75,14 +75,14 @@ def test_failures_in_a_row_end_the_run() -> None:
     result = mctsvs.minimize(
         lambda x: 1.0 if x[0] > 0.1 else math.nan, BOX, budget=5, method="random", max_failures=1, seed=1
     )
-    assert result.status in (Status.DONE, Status.FAILING)
+    assert result.status in (StopStatus.DONE, StopStatus.FAILING)
     watch = StoppingMonitor(StoppingCriteria(max_failures=2), "minimize")
     trial = mctsvs.Optimizer(BOX).ask()[0]
     trial.value = math.nan
     assert watch.told(trial, better=False) is None
     ending = watch.told(trial, better=False)
     assert ending is not None
-    assert ending.status is Status.FAILING
+    assert ending.status is StopStatus.FAILING
 
 
 @pytest.mark.parametrize(

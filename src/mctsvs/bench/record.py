@@ -15,7 +15,7 @@ from mctsvs.bench.problems import Problem
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import InMemory, Run, Workers
 from mctsvs.loop.record import Clock, Recorded, RunRecord, RunSettings, without_nan
-from mctsvs.loop.stopping import Status, StoppingCriteria, StoppingMonitor
+from mctsvs.loop.stopping import StoppingCriteria, StoppingMonitor, StopStatus
 from mctsvs.methods import presets, registry
 from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import TrialTimes
@@ -119,7 +119,7 @@ def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress 
         reason = Run(recorded, budget, monitor, workers, attrgetter("x"), told)(lambda x: problem.evaluate(x, noise))
     finally:
         recorded.conclude(problem.active)
-    if reason.status is Status.EXHAUSTED:
+    if reason.status is StopStatus.EXHAUSTED:
         raise InputError(f"{problem.name} has fewer points than {budget}: {reason.message}")
     return record
 

@@ -22,7 +22,7 @@ from mctsvs.cli.arguments import add_criteria, add_worker_arguments, criteria_of
 from mctsvs.cli.objective import GROUPS, NAME, SavedCommand
 from mctsvs.loop.loop import InMemory, Workers, run
 from mctsvs.loop.record import Recorded, RunRecord, RunSettings
-from mctsvs.loop.stopping import INTERRUPTED, Status, StopReason, counted
+from mctsvs.loop.stopping import INTERRUPTED, StopReason, StopStatus, counted
 from mctsvs.methods import registry
 from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.user_function import UserProblem
@@ -225,7 +225,7 @@ def conclude(
 ) -> int:
     """Print what was found, with `more` rows, and on standard error what went wrong; the exit code."""
     done = sum(t.value is not None and t.source != "imported" for t in owner.trials)
-    if not done and reason.status is not Status.INTERRUPTED:
+    if not done and reason.status is not StopStatus.INTERRUPTED:
         raise InputError(f"nothing was evaluated: {reason.message or 'the budget is used up'}")
     summary.summarise(owner, problem, *more)
     said = objective.never_printed(problem, owner.trials)
@@ -234,18 +234,18 @@ def conclude(
         said.append(f"all {done} evaluations failed, the last with: {last}")
     elif not owner.best.feasible:
         said.append(summary.infeasible(done, owner.best))
-    if reason.status is Status.FAILING and owner.has_best:
+    if reason.status is StopStatus.FAILING and owner.has_best:
         last_failure = next(t for t in reversed(owner.trials) if t.failed)
         said.append(f"{reason.message}, trial {last_failure.number} with: {last_failure.message}")
-    elif reason.message and reason.status is not Status.FAILING:
+    elif reason.message and reason.status is not StopStatus.FAILING:
         said.append(f"{counted(done, budget)}, {reason.message}")
     for sentence in said:
         print(f"mctsvs: {printable(sentence)}", file=sys.stderr)
-    if reason.status is Status.INTERRUPTED:
+    if reason.status is StopStatus.INTERRUPTED:
         return 130
     if not (owner.has_best and owner.best.feasible and owner.best.has_value):
         return 1
-    return 2 if reason.status is Status.FAILING else 0
+    return 2 if reason.status is StopStatus.FAILING else 0
 
 
 # runs that are kept

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from mctsvs.gp.multi_output import Block, OutputModels, Outputs, bend, column_medians, finite
+from mctsvs.gp.multi_output import OutputBlock, OutputModels, Outputs, bend, column_medians, finite
 from mctsvs.gp.posterior import Posterior
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array
@@ -175,7 +175,7 @@ class FeasibilityWeighted:
             gradient = gradient + back(np.zeros(len(Z)), -(slope * u).sum(axis=1) * sd / wide)
         return total, gradient
 
-    def _scores(self, block: Block, k: Array, sd: Array) -> tuple[Array, Array]:
+    def _scores(self, block: OutputBlock, k: Array, sd: Array) -> tuple[Array, Array]:
         """(q, g) means above 0 in standard deviations, and (q,) the latter."""
         mean = k @ block.weights + block.offsets - self.outputs.levels[block.which]
         wide = np.hypot(sd, DOUBT)

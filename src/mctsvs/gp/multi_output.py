@@ -69,7 +69,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Block:
+class OutputBlock:
     """Functions that share parameters and points, of which their factor is made."""
 
     posterior: Posterior  # of the points; its own values mean nothing
@@ -107,7 +107,7 @@ class Outputs:
     """Posteriors of k functions given the same points (n, d), in units of their own."""
 
     X: Array
-    blocks: list[Block]
+    blocks: list[OutputBlock]
     levels: Array  # (k,) what 0 is, in those units
 
     @cached_property
@@ -171,7 +171,7 @@ class OutputModels(Saved):
         for group in groups.values():
             rows, theta = np.flatnonzero(known[:, group[0]]), chosen[group[0]].theta
             posterior = self._factor(plane(prior) if theta is None else theta, X, rows)
-            blocks.append(Block(posterior, np.array(group), rows, values[rows][:, group]))
+            blocks.append(OutputBlock(posterior, np.array(group), rows, values[rows][:, group]))
             for i, jump in zip(group, blocks[-1].jumps, strict=True):
                 chosen[i].surprise = max(FADING * chosen[i].surprise, float(jump))
         self._factors = {key: factor for key, factor in self._factors.items() if key in self._used}

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionLike, put_inside
 from mctsvs.gp.quasi_newton import Pairs, minimise
 from mctsvs.utils.validation import Array
+
+if TYPE_CHECKING:
+    from mctsvs.gp.acquisition import AcquisitionLike
+
 
 SOBOL_LIMIT = 21_201  # scipy's direction numbers end there
 RADII = np.array([0.2, 0.05, 0.01])
@@ -117,6 +120,8 @@ def maximise(
 
     `extra` (k, d) are further points of the pool.
     """
+    from mctsvs.gp.acquisition import put_inside  # scipy, which methods without a model do not need
+
     candidates = put_inside(pool(size, incumbents, rng, extra), acqf)
     values = acqf(candidates)
     order = np.argsort(-values, kind="stable")[:starts]

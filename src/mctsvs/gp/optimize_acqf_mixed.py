@@ -11,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mctsvs.gp.acquisition import AcquisitionLike
 from mctsvs.gp.optimize_acqf import climb, climb_from
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices
+
+if TYPE_CHECKING:
+    from mctsvs.gp.acquisition import AcquisitionLike
+
 
 MOST_LEVELS = 256  # of a grid; finer ones are as good as continuous
 MOST_MOVES = 96  # looked at in a step, those that the gradient promises most of

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
 from mctsvs.loop.scheduler import Scheduler
-from mctsvs.loop.stopping import DONE, Status, StoppingCriteria, StoppingMonitor, StopReason, bind_callback
+from mctsvs.loop.stopping import DONE, StoppingCriteria, StoppingMonitor, StopReason, StopStatus, bind_callback
 from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial
@@ -239,7 +239,7 @@ class Run:
             asked = self.trials.ask(n)
         except SpaceExhausted:
             self.left = len(self.scheduler.running) + len(self.scheduler.again)
-            self.reason = StopReason(Status.EXHAUSTED, "every point of the space has been evaluated")
+            self.reason = StopReason(StopStatus.EXHAUSTED, "every point of the space has been evaluated")
             return []
         self.pace.asked(time.perf_counter() - before)
         return asked

@@ -32,7 +32,7 @@ class RunSettings:
 
 
 @dataclass
-class Series:
+class EvaluationSeries:
     """A number for each evaluation."""
 
     values: list[float] = field(default_factory=list)  # NaN: it failed
@@ -61,7 +61,7 @@ class RunRecord:
     """What a run leaves behind; `save` writes it as JSON."""
 
     setting: RunSettings
-    series: Series = field(default_factory=Series)
+    series: EvaluationSeries = field(default_factory=EvaluationSeries)
     clock: Clock = field(default_factory=Clock)
     best: float = math.nan  # NaN, null in the file: all evaluations failed
     best_x: list[float] = field(default_factory=list)

@@ -20,7 +20,7 @@ Callback = Callable[..., object]
 """Of (optimizer or study, trial), or of a single argument as in scipy; see `bind_callback`."""
 
 
-class Status(enum.IntEnum):
+class StopStatus(enum.IntEnum):
     """Why a run ended; `Result.status`."""
 
     DONE = 0  # all evaluations of the budget
@@ -34,7 +34,14 @@ class Status(enum.IntEnum):
     PATIENCE = 8  # no better value for long
 
 
-SUCCESSFUL = (Status.DONE, Status.STOPPED, Status.EXHAUSTED, Status.TARGET, Status.TIME, Status.PATIENCE)
+SUCCESSFUL = (
+    StopStatus.DONE,
+    StopStatus.STOPPED,
+    StopStatus.EXHAUSTED,
+    StopStatus.TARGET,
+    StopStatus.TIME,
+    StopStatus.PATIENCE,
+)
 """Ends that somebody has asked for."""
 
 
@@ -42,7 +49,7 @@ SUCCESSFUL = (Status.DONE, Status.STOPPED, Status.EXHAUSTED, Status.TARGET, Stat
 class StopReason:
     """Why a run ends: a status, and the same in words."""
 
-    status: Status
+    status: StopStatus
     message: str
 
 
@@ -51,10 +58,10 @@ def counted(evaluations: int, budget: int) -> str:
     return f"{evaluations} evaluations" if evaluations == budget else f"{evaluations} of {budget} evaluations"
 
 
-DONE = StopReason(Status.DONE, "")
-CALLBACK = StopReason(Status.STOPPED, "stopped by the callback")
-STOP = StopReason(Status.STOPPED, "stopped by stop()")
-INTERRUPTED = StopReason(Status.INTERRUPTED, "stopped by Ctrl-C")
+DONE = StopReason(StopStatus.DONE, "")
+CALLBACK = StopReason(StopStatus.STOPPED, "stopped by the callback")
+STOP = StopReason(StopStatus.STOPPED, "stopped by stop()")
+INTERRUPTED = StopReason(StopStatus.INTERRUPTED, "stopped by Ctrl-C")
 
 
 @dataclass(frozen=True)
@@ -100,11 +107,11 @@ class StoppingMonitor:
         """Whether the run is to end now; `best` is the best trial of an earlier run."""
         seconds = self.criteria.max_seconds
         if self.reason is None and best is not None and self._reached(best):
-            self.reason = StopReason(Status.TARGET, f"the target {self.criteria.target:g} was reached before")
+            self.reason = StopReason(StopStatus.TARGET, f"the target {self.criteria.target:g} was reached before")
         if self.reason is None and self.stop.is_set():
             self.reason = STOP
         if self.reason is None and seconds is not None and time.monotonic() - self.begun >= seconds:
-            self.reason = StopReason(Status.TIME, f"{seconds:g} seconds were over")
+            self.reason = StopReason(StopStatus.TIME, f"{seconds:g} seconds were over")
         return self.reason
 
     def told(self, trial: Trial, *, better: bool) -> StopReason | None:
@@ -114,11 +121,11 @@ class StoppingMonitor:
         self.failures = self.failures + 1 if trial.failed else 0
         found = self.look()
         if found is None and self.failures >= criteria.max_failures:
-            found = StopReason(Status.FAILING, f"the last {self.failures} evaluations all failed")
+            found = StopReason(StopStatus.FAILING, f"the last {self.failures} evaluations all failed")
         if found is None and better and self._reached(trial):
-            found = StopReason(Status.TARGET, f"the target {criteria.target:g} was reached")
+            found = StopReason(StopStatus.TARGET, f"the target {criteria.target:g} was reached")
         if found is None and criteria.patience is not None and self.idle >= criteria.patience:
-            found = StopReason(Status.PATIENCE, f"none of the last {self.idle} was better")
+            found = StopReason(StopStatus.PATIENCE, f"none of the last {self.idle} was better")
         stopped = self.callback is not None and self.callback(trial)
         self.reason = self.reason or found or (CALLBACK if stopped else None) or self.look()
         return self.reason

@@ -11,13 +11,13 @@ from mctsvs.utils.validation import Array
 
 
 @dataclass(frozen=True)
-class DesignOptions(Options):
+class InitialDesignOptions(Options):
     """initial_points  of the design before the model takes over"""
 
     initial_points: int = option(10, least=1)
 
 
-class DesignEngine(Engine):
+class InitialDesignEngine(Engine):
     """Hands out a design first, and drops it once as many points are known as it has, wherever they come from."""
 
     saved: ClassVar[tuple[str, ...]] = ("design", "enough")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mctsvs.loop.loop import Workers, run
-from mctsvs.loop.stopping import Callback, Status, StoppingCriteria, StopReason, counted
+from mctsvs.loop.stopping import Callback, StoppingCriteria, StopReason, StopStatus, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer
@@ -378,13 +378,13 @@ class Study:
         workers_ = Workers(workers, executor, asynchronous, timeout)
         self._stopping.clear()
         reason = self._run(f, budget, criteria, workers_, callback=callback, progress=progress)
-        if reason.status is Status.FAILING:
+        if reason.status is StopStatus.FAILING:
             last = max((t for t in self.trials if t.failed), key=lambda t: t.times.told or 0.0)
             raise StudyError(
                 f"{reason.message}, trial {last.number} with: {last.message}. "
                 f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
             )
-        if reason.status is Status.EXHAUSTED:
+        if reason.status is StopStatus.EXHAUSTED:
             warnings.warn(f"{reason.message}; the run ends", RuntimeWarning, stacklevel=2)
         self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
         if not self.evaluated:

@@ -84,7 +84,7 @@ def scale(problem: Problem, points: int = 2048) -> tuple[float, float]:
     return float(values.mean()), float(values.std())
 
 
-class Bound:
+class RegretBound:
     """The terms of Eq. 4 as they grow; all in units of f's standard deviation until `rows` gives them back."""
 
     def __init__(self, slopes: Array, spread: float, dimension: int) -> None:
@@ -133,7 +133,7 @@ class ConfidenceBoundSearch:
         self.problem, self.selector, self.rng = problem, selector, np.random.default_rng(seed)
         self.fill, self.history, self.everything = composite.make("best-k", 20), History(D), np.arange(D)
         self.centre, spread = scale(problem)
-        self.bound = Bound(steepest(problem), spread, D)
+        self.bound = RegretBound(steepest(problem), spread, D)
         self.series: dict[str, list[float]] = {}
         credited = [variables for variables, n in selector.initial(DESIGN, self.rng) for _ in range(n)]
         self.design = list(zip(latin_hypercube(DESIGN, D, np.random.default_rng([seed, 2])), credited, strict=True))

@@ -7,7 +7,7 @@
 the first where none is said. The values are COCO's own, in its units. Nothing is logged, so COCO writes no files.
 
 COCO does not tell where an optimum is, but it does tell its value for the suite bbob, whatever the dimension, and the
-functions of bbob-largescale have the same ones. Nor does it tell values without noise: `Instance.noiseless` does.
+functions of bbob-largescale have the same ones. Nor does it tell values without noise: `CocoInstance.noiseless` does.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ NOISY_GROUPS = {
 
 
 @dataclass(frozen=True)
-class Instance:
+class CocoInstance:
     """One function of a suite, as a function of x. A copy, in this or another process, makes COCO's object anew.
 
     COCO has one stream of noise a process, which begins anew when a noisy function is made; `skip` numbers of it go by
@@ -106,7 +106,7 @@ class Instance:
         return value - (MODERATE if cauchy.function < SEVERE else 1.0) * CAUCHY - TINY
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Instance, (self.suite, self.function, self.dimension, self.number, self.skip)
+        return CocoInstance, (self.suite, self.function, self.dimension, self.number, self.skip)
 
     def __call__(self, x: Array) -> Any:
         """The value, and the constraints where there are any: c1, c2, ..."""
@@ -134,7 +134,7 @@ class CocoProblem(Problem):
     >>> problem.n_constraints, (problem.constraints(x) <= 0).all()
     """
 
-    instance: Instance = field(kw_only=True)
+    instance: CocoInstance = field(kw_only=True)
 
     @property
     def space(self) -> Any:
@@ -174,7 +174,7 @@ def coco(match: re.Match[str], variation: Variation) -> Problem:
         raise InputError(f"{name} is not there: instances go from 1 to {LAST_INSTANCE}")
     require(name, "coco", "cocoex")
     skip = int(noise.integers(SKIPPED)) if suite.noisy else 0
-    instance = Instance(words, function, dimension, number, skip)
+    instance = CocoInstance(words, function, dimension, number, skip)
     return CocoProblem(
         name=name,
         description=f"COCO {words}: function {function}, instance {number}{variation.words()}",

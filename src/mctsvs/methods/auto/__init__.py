@@ -24,7 +24,7 @@ Read phases.py first, then engine.py, which holds what a run knows. The other fi
 
     screening.py            what is asked about variables, and what the answers say
     evidence.py             how many variables matter, and which
-    corners.py              two ways to find them between two points
+    box_corners.py              two ways to find them between two points
     subspace_search.py      optimising the found variables
     full_space_search.py    optimising all variables
     portfolio.py            which surrogate proposes next

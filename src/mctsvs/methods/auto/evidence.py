@@ -24,7 +24,7 @@ from enum import Enum
 import numpy as np
 
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.corners import Bisection, Corners, Flip, Mask
+from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Flip, Mask
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -72,7 +72,7 @@ class Evidence(Saved):
     tests: int = 0
     audits: int = 0  # changes of all rejected variables
     reopened: int = 0  # times that an audit began a search
-    corners: Corners | None = None  # where tests are corners of a box
+    corners: BoxCorners | None = None  # where tests are corners of a box
     bisection: Bisection | None = None  # of what an audit found
     asleep: Mask  # variables that do not exist at the incumbent, and were not asked about elsewhere
     effect: Array  # largest change seen when moved alone, objective's units
@@ -108,7 +108,7 @@ class Evidence(Saved):
             self.hits = [known for known in self.hits if len(known)]
         self.update()
 
-    def conclude(self, group: Mask, box: Corners | Bisection) -> None:
+    def conclude(self, group: Mask, box: BoxCorners | Bisection) -> None:
         """What a test of the group has proved together with all others of its box, in place of what was known."""
         self.tests += 1
         self.moved[group] += 1

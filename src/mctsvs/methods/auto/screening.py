@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.corners import Bisection, Corners, Flip, Mask
+from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Flip, Mask
 from mctsvs.methods.auto.evidence import GroupTest, TestKind
 from mctsvs.methods.base import Observation, beside
 from mctsvs.utils.validation import Array, Indices
@@ -109,7 +109,7 @@ def corners_fit(search: Auto) -> bool:
     return not plateaus and not search.history.constraints.size
 
 
-def box(search: Auto, waiting: Array) -> Corners:
+def box(search: Auto, waiting: Array) -> BoxCorners:
     """From the incumbent as far as the model of all variables would go, but not too near or too far."""
     assert search.incumbent is not None
     base, rng, n = search.incumbent.copy(), search.rng, search.dimension
@@ -120,7 +120,7 @@ def box(search: Auto, waiting: Array) -> Corners:
     other = beside(base, sign * step)
     if search.lattice is not None:
         other = search.lattice.changed(other, base, rng)
-    return Corners.between(base, other, ~search.evidence.asleep, search.level)
+    return BoxCorners.between(base, other, ~search.evidence.asleep, search.level)
 
 
 def learn(search: Auto, question: GroupTest, observation: Observation) -> None:
@@ -147,7 +147,7 @@ def _learn_corner(search: Auto, asked: Flip, base: Array, observation: Observati
     box = evidence.bisection or evidence.corners
     if box is None or not np.array_equal(box.base, base):  # an answer that comes late, of an earlier box
         return
-    if isinstance(box, Corners):
+    if isinstance(box, BoxCorners):
         mask = box.seen(asked.mask, observation.x, search.owner)
         box.reject(evidence.rejected, tolerance)
         box.add(mask, observation.y, tolerance, asked.split)

@@ -28,7 +28,7 @@ from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.trust_region import FIRST_LENGTH, SHORTEST, TrustRegion
 from mctsvs.methods.base import Observation, latin_hypercube
 from mctsvs.methods.history import History
-from mctsvs.methods.initial_design import DesignOptions
+from mctsvs.methods.initial_design import InitialDesignOptions
 from mctsvs.methods.rivals.hesbo_rembo import Sketch, SketchEngine
 from mctsvs.utils.options import option
 from mctsvs.utils.validation import Array, Indices, check_count
@@ -40,7 +40,7 @@ SETTINGS = ModelSettings(prior="dimension-scaled", refit=Refit(1.05, after=50))
 
 
 @dataclass(frozen=True)
-class BAxUSOptions(DesignOptions):
+class BAxUSOptions(InitialDesignOptions):
     """target_dimension  d_0; default: the paper's rule
     new_bins          b, bins added for each one that is split
     initial_points    Latin hypercube before the model takes over

@@ -27,7 +27,7 @@ import numpy as np
 
 from mctsvs.methods.base import Observation, Pending, Proposal, latin_hypercube
 from mctsvs.methods.history import History
-from mctsvs.methods.initial_design import DesignEngine, DesignOptions
+from mctsvs.methods.initial_design import InitialDesignEngine, InitialDesignOptions
 from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
 from mctsvs.utils.options import option
@@ -78,7 +78,7 @@ class Sketch:
 
 
 @dataclass(frozen=True)
-class EmbeddingOptions(DesignOptions):
+class EmbeddingOptions(InitialDesignOptions):
     """d               low-dimensional coordinates; default 10, or D where D is smaller
     initial_points  of the design before the model takes over
     """
@@ -89,17 +89,17 @@ class EmbeddingOptions(DesignOptions):
         return min(10, D) if self.d is None else check_count("d", self.d, most=D)
 
 
-class EmbeddingEngine(DesignEngine):
+class EmbeddingEngine(InitialDesignEngine):
     """Keeps every observation twice: as evaluated (`history`) and in low dimensions (`low`).
 
     A subclass gives the map up, the way down, the search in low dimensions, and calls `begin` with a design there.
     """
 
     saved: ClassVar[tuple[str, ...]] = ("low",)
-    options: DesignOptions
+    options: InitialDesignOptions
     low: History
 
-    def __init__(self, offsets: Indices, rng: np.random.Generator, options: DesignOptions, d: int) -> None:
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: InitialDesignOptions, d: int) -> None:
         super().__init__(offsets, rng, options)
         self.low = History(d)
 

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from mctsvs.gp.optimize_acqf import quasi_random
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.base import Pending, Proposal, latin_hypercube
-from mctsvs.methods.initial_design import DesignEngine, DesignOptions
+from mctsvs.methods.initial_design import InitialDesignEngine, InitialDesignOptions
 from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.turbo import RegionOptions, TuRBO, TuRBOOptions
 from mctsvs.utils.options import option
@@ -201,7 +201,7 @@ CENTRES, PROBES = 20, 512  # the program takes all points of the leaf, and 2,000
 
 
 @dataclass(frozen=True)
-class PartitionOptions(RegionOptions, DesignOptions):
+class PartitionOptions(RegionOptions, InitialDesignOptions):
     """leaf_size       points above which a node is split, theta
     cp              exploration constant C_p, in standard deviations of the values
     penalty         C of the support vector machines; 10 in place of 1 divides the space much more finely
@@ -222,7 +222,7 @@ class PartitionOptions(RegionOptions, DesignOptions):
     width: float = option(1.0, above=0)
 
 
-class LAMCTS(DesignEngine):
+class LAMCTS(InitialDesignEngine):
     """Trust regions inside the leaves of a learned partition of the space."""
 
     options_type: ClassVar[type[PartitionOptions]] = PartitionOptions

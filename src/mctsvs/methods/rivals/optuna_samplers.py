@@ -18,7 +18,7 @@ import numpy as np
 
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.base import Engine, Pending, Proposal
-from mctsvs.methods.initial_design import DesignOptions
+from mctsvs.methods.initial_design import InitialDesignOptions
 from mctsvs.utils.threads import one_torch_thread
 from mctsvs.utils.validation import Array, Indices, State
 
@@ -44,10 +44,10 @@ class OptunaEngine(Engine):
     The option `initial_points` is Optuna's `n_startup_trials`: uniform random points before the sampler's model.
     """
 
-    options_type: ClassVar[type[DesignOptions]] = DesignOptions
-    options: DesignOptions
+    options_type: ClassVar[type[InitialDesignOptions]] = InitialDesignOptions
+    options: InitialDesignOptions
 
-    def __init__(self, offsets: Indices, rng: np.random.Generator, options: DesignOptions) -> None:
+    def __init__(self, offsets: Indices, rng: np.random.Generator, options: InitialDesignOptions) -> None:
         super().__init__(offsets, rng, options)
         self.names = [f"x{i}" for i in range(self.dimension)]
         self._study: Any = None  # kept between calls to save time: it follows from the history

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from mctsvs.methods.base import Observation, Pending, Proposal, latin_hypercube
 from mctsvs.methods.history import History
-from mctsvs.methods.initial_design import DesignEngine
+from mctsvs.methods.initial_design import InitialDesignEngine
 from mctsvs.methods.rivals.hesbo_rembo import EmbeddingOptions
 from mctsvs.methods.solvers import Subspace
 from mctsvs.methods.solvers.bo import BayesianOptimisation, BOOptions
@@ -123,7 +123,7 @@ class AutoencoderOptions(EmbeddingOptions):
     initial_points: int = option(20, least=1)
 
 
-class VAEBO(DesignEngine):
+class VAEBO(InitialDesignEngine):
     """Bayesian optimisation of codes."""
 
     options_type: ClassVar[type[AutoencoderOptions]] = AutoencoderOptions

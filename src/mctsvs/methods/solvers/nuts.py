@@ -24,7 +24,7 @@ FIRST, WINDOW, LAST = 75, 25, 50  # warm-up: steps before the first estimate of 
 
 
 @dataclass(frozen=True)
-class State:
+class HamiltonianState:
     """A point with its momentum."""
 
     z: Array
@@ -37,9 +37,9 @@ class State:
 class Trajectory:
     """Consecutive states, of which only the ends and one candidate are kept."""
 
-    backward: State
-    forward: State
-    candidate: State
+    backward: HamiltonianState
+    forward: HamiltonianState
+    candidate: HamiltonianState
     log_weight: float  # of all states together
     momentum: Array  # sum over all states
     acceptance: float  # sum over all states
@@ -48,7 +48,7 @@ class Trajectory:
 
 
 @dataclass
-class StepSize:
+class StepSizeAdaptation:
     """Dual averaging (Hoffman and Gelman, Section 3.2)."""
 
     value: float
@@ -82,12 +82,12 @@ class Sampler:
     rng: np.random.Generator
     tree_depth: int
     variance: Array
-    step_size: StepSize = field(default_factory=lambda: StepSize(1.0))
+    step_size: StepSizeAdaptation = field(default_factory=lambda: StepSizeAdaptation(1.0))
 
-    def begin(self, z: Array) -> State:
-        return State(z, np.zeros_like(z), *self.density(z))
+    def begin(self, z: Array) -> HamiltonianState:
+        return HamiltonianState(z, np.zeros_like(z), *self.density(z))
 
-    def next(self, state: State) -> tuple[State, float]:
+    def next(self, state: HamiltonianState) -> tuple[HamiltonianState, float]:
         """The next draw, and the mean acceptance along its trajectory."""
         start = self._with_momentum(state)
         energy = self._energy(start)
@@ -106,7 +106,7 @@ class Sampler:
                 break
         return whole.candidate, whole.acceptance / whole.states
 
-    def _extend(self, end: State, depth: int, energy: float, forward: bool) -> Trajectory:
+    def _extend(self, end: HamiltonianState, depth: int, energy: float, forward: bool) -> Trajectory:
         """2 ** depth states beyond `end`, or fewer if they turn back among themselves."""
         if depth == 0:
             state = self._leapfrog(end, self.step_size.value if forward else -self.step_size.value)
@@ -122,7 +122,7 @@ class Sampler:
         later = np.log(self.rng.random()) < second.log_weight - total
         return self._join(first, second, forward, second.candidate if later else first.candidate)
 
-    def _join(self, old: Trajectory, new: Trajectory, forward: bool, candidate: State) -> Trajectory:
+    def _join(self, old: Trajectory, new: Trajectory, forward: bool, candidate: HamiltonianState) -> Trajectory:
         backward, ahead = (old.backward, new.forward) if forward else (new.backward, old.forward)
         momentum = old.momentum + new.momentum
         direction = self.variance * momentum
@@ -138,20 +138,20 @@ class Sampler:
             turned or new.ended,
         )
 
-    def _with_momentum(self, state: State) -> State:
+    def _with_momentum(self, state: HamiltonianState) -> HamiltonianState:
         r = self.rng.standard_normal(len(state.z)) / np.sqrt(self.variance)
-        return State(state.z, r, state.log_density, state.gradient)
+        return HamiltonianState(state.z, r, state.log_density, state.gradient)
 
-    def _energy(self, state: State) -> float:
+    def _energy(self, state: HamiltonianState) -> float:
         return 0.5 * float(state.r @ (self.variance * state.r)) - state.log_density
 
-    def _leapfrog(self, state: State, step: float) -> State:
+    def _leapfrog(self, state: HamiltonianState, step: float) -> HamiltonianState:
         r = state.r + 0.5 * step * state.gradient
         z = state.z + step * self.variance * r
         log_density, gradient = self.density(z)
-        return State(z, r + 0.5 * step * gradient, log_density, gradient)
+        return HamiltonianState(z, r + 0.5 * step * gradient, log_density, gradient)
 
-    def find_step_size(self, state: State) -> None:
+    def find_step_size(self, state: HamiltonianState) -> None:
         """Doubled or halved until one step is accepted about as often as ACCEPTANCE."""
         value, direction = self.step_size.value, 0
         for _ in range(50):
@@ -161,7 +161,7 @@ class Sampler:
             if direction and wanted != direction:
                 break
             direction, value = wanted, value * 2.0**wanted
-        self.step_size = StepSize(value)
+        self.step_size = StepSizeAdaptation(value)
 
 
 def windows(warmup: int) -> list[int]:

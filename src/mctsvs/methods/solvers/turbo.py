@@ -135,7 +135,7 @@ class Region(TrustRegion):
 
 
 @dataclass
-class Pool:
+class CandidatePool:
     """A region's candidates and the values of the drawn functions there, on the scale of the objective."""
 
     region: int
@@ -255,7 +255,7 @@ class TuRBO(Saved):
 
     def draw(self, n: int, subspace: Subspace, rng: np.random.Generator) -> list[tuple[int, Array]]:
         """n points by Thompson sampling over the candidates of all regions, each with its region."""
-        pools: list[Pool] = []
+        pools: list[CandidatePool] = []
         for i, region in enumerate(self.regions):
             if len(region.rows) < 2:
                 continue
@@ -268,7 +268,7 @@ class TuRBO(Saved):
             drawn = paths(points)
             if self.options.published:
                 drawn += np.exp(posterior.theta[-1] / 2.0) * rng.standard_normal(drawn.shape)
-            pools.append(Pool(i, centre, low, high, points, paths, y.mean() + y.std() * drawn, subspace.cut))
+            pools.append(CandidatePool(i, centre, low, high, points, paths, y.mean() + y.std() * drawn, subspace.cut))
         if not pools:
             return [(0, point) for point in quasi_random(n, subspace.dimension, rng)]
         chosen: list[tuple[int, Array]] = []

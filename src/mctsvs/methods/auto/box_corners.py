@@ -4,7 +4,7 @@ Such a point is a corner of the box that the two points span; a mask (V,) says w
 Two corners with equal values prove that no variable in which they differ acts; with unequal values, at least one of
 these does.
 
-`Corners`: all pairs of corners count. So half of a group that acts has three outcomes (the acting ones are in it, in
+`BoxCorners`: all pairs of corners count. So half of a group that acts has three outcomes (the acting ones are in it, in
 the rest, or in both), and the halves of two groups A and B are asked about at once: the value is that of neither, of A,
 of B or of both, all known, unless a group acts in both halves. Flips start from the best corner for which the values
 needed are known: tests are steps as well. GTBO (Hellsten and others, 2023) tests groups too, with noise and a
@@ -67,13 +67,13 @@ class Box:
 
 
 @dataclass(eq=False)
-class Corners(Box):
+class BoxCorners(Box):
     """What all pairs of corners prove; no two masks are equal among the live variables."""
 
     splits: list[Split] = field(default_factory=list)
 
     @classmethod
-    def between(cls, base: Array, other: Array, asked: Mask, value: float) -> Corners:
+    def between(cls, base: Array, other: Array, asked: Mask, value: float) -> BoxCorners:
         """The box of two points, with the base's value."""
         return cls(base, other, asked, asked, [np.zeros_like(asked)], [value])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mctsvs import Categorical, Float, Integer, Optimizer
-from mctsvs.methods.auto.corners import Bisection, Corners, Mask
+from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Mask
 from mctsvs.methods.auto.engine import Auto
 from mctsvs.testing import engine_of
 from mctsvs.utils.validation import Array, Indices
@@ -16,11 +16,11 @@ from mctsvs.utils.validation import Array, Indices
 V = 200
 
 
-def corners_of(f: Callable[[Array], float], rng: np.random.Generator, size: int = 20) -> tuple[Corners, int]:
+def corners_of(f: Callable[[Array], float], rng: np.random.Generator, size: int = 20) -> tuple[BoxCorners, int]:
     """All tests of a function of the cube, and how many there were."""
     base, other = rng.random(V), rng.random(V)
     everything, owner = np.ones(V, dtype=bool), np.arange(V)
-    corners = Corners.between(base, other, everything, f(base))
+    corners = BoxCorners.between(base, other, everything, f(base))
     for tests in range(200):
         flip = corners.next(~everything, size, rng)
         if flip is None:
