@@ -1,6 +1,6 @@
 """Other libraries on spaces of every kind of variable, each told in its own terms what is whole, a choice or absent.
 
-`search(name, problem, seed, budget)` gives one of them for our loop (`mctsvs.bench.record`): Optuna's TPE (multivariate,
+`search(name, problem, seed, budget)` gives one for our loop (`mctsvs.bench.record`): Optuna's TPE (multivariate,
 and with groups where there are conditions) and GP sampler, CMA-ES with margin (package cmaes), Nevergrad's NGOpt.
 """
 

@@ -101,7 +101,7 @@ def test_words() -> None:
         ("n_jobs", "workers="),
         ("wrokers", "did you mean workers="),
         ("max_second", "did you mean max_seconds="),
-        ("cpp", "no option of that name"),
+        ("cpp", "no option .cpp."),
     ],
 )
 def test_arguments_that_are_nearly_right_get_a_hint(name: str, hint: str) -> None:

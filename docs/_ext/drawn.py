@@ -31,7 +31,7 @@ def stale(made: Path, sources: Iterable[Path]) -> bool:
 def make(app: Any) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     import drawings
-    from mctsvs.bench import (figures, styles)
+    from mctsvs.bench import figures, styles
 
     docs = Path(app.srcdir)
     drawers = [Path(str(module.__file__)) for module in (drawings, figures, styles)]

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mctsvs.bench import figures
-from mctsvs.bench.styles import (BLACK, BLUE, GREY, RED)
-from mctsvs.gp.model import (Model, ModelSettings)
+from mctsvs.bench.styles import BLACK, BLUE, GREY, RED
+from mctsvs.gp.model import Model, ModelSettings
 from mctsvs.methods.base import latin_hypercube
 
 D, COUNTS, SEED = 60, (10, 20, 40), 3

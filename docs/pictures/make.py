@@ -13,10 +13,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mctsvs import (Optimizer, maximize, minimize)
+from mctsvs import Optimizer, maximize, minimize
 from mctsvs.bench import problems
 from mctsvs.visualization import report as reports
-from mctsvs.visualization.progress import (ProgressReporter, RunStats)
+from mctsvs.visualization.progress import ProgressReporter, RunStats
 from mctsvs.visualization.terminal import Screen
 
 HERE = Path(__file__).parent

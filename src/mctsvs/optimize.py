@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from mctsvs.study import Study
 
-Objective = Callable[[Any], Any]
+Objective = Callable[..., Any]
 
 
 def minimize(
@@ -79,10 +78,10 @@ def minimize(
         seed: The same whole number gives the same points. None draws one.
         method: A name that `mctsvs methods` lists.
         options: Options of the method, by name.
-        target: A value at least this good, of a feasible point, ends the run.
-        max_seconds: No evaluation begins later than so many seconds after the call.
-        patience: So many evaluations in a row that were no better than the best before end the run.
-        max_failures: So many failures in a row end the run.
+        target: The run ends when a feasible point has a value at least this good.
+        max_seconds: No evaluation begins later than this many seconds after the call.
+        patience: The run ends after this many evaluations in a row without improvement.
+        max_failures: The run ends after this many failures in a row.
         workers: Evaluations at once, in processes of this machine.
         executor: A `concurrent.futures.Executor` that evaluates; see `Study.optimize`.
         asynchronous: A free worker gets a new point at once, in place of batches.
@@ -169,6 +168,8 @@ def _optimise(
     options: Mapping[str, Any] | None,
     **rest: Any,
 ) -> Result:
+    if not isinstance(options or {}, Mapping):
+        raise InputError(f"options={options!r:.60} cannot be used: give a dict of name -> value")
     chosen = {**(options or {}), **check_keywords(unknown, method, NAMES)}
     criteria = StoppingCriteria(**{name: rest.pop(name) for name in CRITERIA})
     crew = {name: rest.pop(name) for name in WORKERS}
@@ -226,16 +227,11 @@ HINTS = {  # what other libraries call it
 
 def check_keywords(unknown: Mapping[str, Any], method: str, names: Sequence[str]) -> Mapping[str, Any]:
     """Keywords that are options of the method; others are refused with the name that was probably meant."""
-    found = registry.find(method)
-    own = registry.options_of(found)
+    own = registry.options_of(registry.find(method))
     for name in unknown:
-        if name in own:
-            continue
-        if name in HINTS:
+        if name not in own and name in HINTS:
             raise InputError(f"there is no argument {name!r} here: {HINTS[name]}")
-        meant = difflib.get_close_matches(name, [*names, *registry.advertised(found)], n=1, cutoff=0.75)
-        hint = f"did you mean {meant[0]}=?" if meant else f"and method {method!r} has no option of that name"
-        raise InputError(f"there is no argument {name!r} here: {hint}")
+    registry.check(method, unknown, names)
     return unknown
 
 
@@ -337,6 +333,10 @@ class Result:
         about: Direction, method, options, seed and budget of the run.
         best: The trial of the best value.
         recommend: Computes `recommendation`.
+        nfev: Evaluations of the objective, as `nit`.
+        success: Whether the run came to its end with a value, where there are constraints a feasible one.
+        feasible: Whether `x` satisfies the measured constraints.
+        recommendation: The point of best expected value; see `Optimizer.recommend`.
     """
 
     x: Any
@@ -373,19 +373,24 @@ class Result:
     @property
     def nfev(self) -> int:
         """Evaluations made."""
-        return sum(trial.value is not None for trial in self.trials)
+        return sum(trial.value is not None and trial.source != "imported" for trial in self.trials)
 
     @property
     def nit(self) -> int:
         """The same, under the name that scipy has for iterations."""
         return self.nfev
 
+    def keys(self) -> tuple[str, ...]:
+        """The names that `result[name]` knows, so that `dict(result)` is what scipy's users expect."""
+        return ("x", "fun", "success", "status", "message", "nfev", "nit", "trials", "importance", "best")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
     def __getitem__(self, name: str) -> Any:
         """`result["x"]`, as scipy's results allow."""
-        if not isinstance(name, str) or name.startswith("_") or not hasattr(self, name):
-            raise KeyError(
-                f"a result has no {name!r}: it has x, fun, trials, importance, success, status, message, nfev"
-            )
+        if name not in self.keys():
+            raise KeyError(f"a result has no {name!r}: it has {', '.join(self.keys())}")
         return getattr(self, name)
 
     def to_dataframe(self) -> pandas.DataFrame:

@@ -113,7 +113,7 @@ def test_an_objective_of_ones_own_is_resumed_by_naming_it_again(
     assert main(["run", *own, "--budget", "9", "--study", "whole.db", "--quiet"]) == 0
     capsys.readouterr()
     assert main(["resume", "run.db", "--budget", "9"]) == 2
-    assert "does not name its objective, which was 'own.py:f': name it again" in capsys.readouterr().err
+    assert "cannot load its objective, which was 'own.py:f': name it again" in capsys.readouterr().err
     assert main(["resume", "run.db", *own, "--budget", "9", "--quiet"]) == 0
     assert len(points("run.db")) == 9
     assert points("run.db")[:5] == points("whole.db")[:5]

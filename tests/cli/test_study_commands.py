@@ -171,7 +171,7 @@ def test_other_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureF
         (["resume", str(tmp_path / "none.db")], "there is no study"),
         (["show", str(tmp_path / "none.db")], "there is no such file"),
         (["show", str(text)], "not a study"),
-        (["resume", str(tmp_path / "python.db")], "does not name its objective"),
+        (["resume", str(tmp_path / "python.db")], "cannot load its objective"),
         (["export", str(tmp_path / "python.db"), str(tmp_path / "x.txt")], ".csv or .parquet"),
         (["bench", "run", "Hartmann6_20", "--asynchronous"], "--asynchronous needs --study"),
         (["salvage", str(tmp_path / "python.db"), str(text)], "exists already"),

@@ -47,7 +47,7 @@ def test_asking_for_many_gives_the_same_points_as_asking_for_one() -> None:
 
 @pytest.mark.parametrize("method", ["bo", "mcts-vs-bo"])
 def test_waiting_and_failed_points_are_not_proposed_again(method: str) -> None:
-    opt = Optimizer([(0, 1)] * 2, method=method, seed=0, samples=1)
+    opt = Optimizer([(0, 1)] * 2, method=method, seed=0, options={"samples": 1})
     trials = opt.ask(12)
     for trial in trials:
         opt.tell(trial, float(((trial.x - 0.5) ** 2).sum()))
@@ -67,16 +67,16 @@ def test_latin_hypercube() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(InputError, match=r"'mcts-vs-rs' has no option 'kernel': docs/methods.md lists"):
-        Optimizer([(0, 1)] * 3, method="mcts-vs-rs", kernel="se")
+    with pytest.raises(InputError, match=r"'mcts-vs-rs' has no option 'kernel': mctsvs methods mcts-vs-rs lists"):
+        Optimizer([(0, 1)] * 3, method="mcts-vs-rs", options={"kernel": "se"})
     with pytest.raises(InputError, match=r"unknown kernel 'rbf': use one of matern52"):
-        Optimizer([(0, 1)] * 3, method="bo", kernel="rbf")
+        Optimizer([(0, 1)] * 3, method="bo", options={"kernel": "rbf"})
     with pytest.raises(InputError, match=r"unknown method 'mcts-vs-b0': did you mean 'mcts-vs-bo'"):
         Optimizer([(0, 1)] * 3, method="mcts-vs-b0")
     with pytest.raises(InputError, match="samples=0"):
-        Optimizer([(0, 1)] * 3, method="mcts-vs-bo", samples=0)
+        Optimizer([(0, 1)] * 3, method="mcts-vs-bo", options={"samples": 0})
     with pytest.raises(InputError, match="d=0"):
-        Optimizer([(0, 1)] * 3, method="dropout-rs", d=0)
+        Optimizer([(0, 1)] * 3, method="dropout-rs", options={"d": 0})
 
 
 def test_tree_and_importance_are_shown() -> None:
@@ -132,7 +132,7 @@ def test_all_variables_are_one_array_that_nobody_can_write_to() -> None:
 @pytest.mark.parametrize(("dimension", "reach"), [(40, 0.2), (40, 0.0), (9, 0.2)])
 def test_a_design_around_the_centre(dimension: int, reach: float) -> None:
     """Corners of a box, where that is asked for and coordinates are many."""
-    opt = Optimizer([(0.0, 1.0)] * dimension, method="bo-iso", seed=1, reach=reach)
+    opt = Optimizer([(0.0, 1.0)] * dimension, method="bo-iso", seed=1, options={"reach": reach})
     points = np.array([trial.unit for trial in opt.ask(10)])
     steps = np.abs(points - 0.5)
     assert (steps[0] == 0.0).all()
@@ -144,7 +144,7 @@ def test_a_design_around_the_centre(dimension: int, reach: float) -> None:
 
 
 def test_every_part_of_a_design_lies_around_the_centre() -> None:
-    opt = Optimizer([(0.0, 1.0)] * 40, method="mcts-vs-bo", seed=1, centre=True, reach=0.45)
+    opt = Optimizer([(0.0, 1.0)] * 40, method="mcts-vs-bo", seed=1, options={"centre": True, "reach": 0.45})
     steps = np.array([np.abs(trial.unit - 0.5) for trial in opt.ask(12)])
     assert (steps[0] == 0.0).all()
     assert ((steps[1:] >= 0.4) & (steps[1:] <= 0.5)).all()

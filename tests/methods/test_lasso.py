@@ -88,7 +88,7 @@ def test_hundred_evaluations_in_a_mixed_space() -> None:
 
 
 def test_hundred_evaluations_in_200_variables() -> None:
-    opt = Optimizer([(0.0, 1.0)] * 200, method="lasso-bo", seed=0, d=5)
+    opt = Optimizer([(0.0, 1.0)] * 200, method="lasso-bo", seed=0, options={"d": 5})
     for _ in range(100):
         (trial,) = opt.ask()
         opt.tell(trial, float(3.0 * trial.x[7] + 2.0 * (trial.x[30] - 0.5) ** 2))

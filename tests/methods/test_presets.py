@@ -43,7 +43,13 @@ def test_a_leaf_is_searched_point_by_point(name: str, monkeypatch: pytest.Monkey
         return draw(self, n, *others)
 
     monkeypatch.setattr(TuRBO, "draw", counted)
-    opt = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method="la-mcts-turbo", seed=1, settings=name, samples=16)
+    opt = Optimizer(
+        [(0.0, 1.0)] * 6,
+        direction="maximize",
+        method="la-mcts-turbo",
+        seed=1,
+        options={"settings": name, "samples": 16},
+    )
     for _ in range(20 + 16):
         (trial,) = opt.ask()
         opt.tell(trial, -float((np.asarray(trial.x) ** 2).sum()))
@@ -52,7 +58,7 @@ def test_a_leaf_is_searched_point_by_point(name: str, monkeypatch: pytest.Monkey
 
 def test_unknown_settings_are_one_sentence() -> None:
     with pytest.raises(InputError, match=r"unknown settings 'papers': use one of library, paper"):
-        Optimizer([(0, 1)] * 3, method="bo", settings="papers")
+        Optimizer([(0, 1)] * 3, method="bo", options={"settings": "papers"})
 
 
 def test_paper_sets_constant_width_and_model_by_problem() -> None:
@@ -68,13 +74,13 @@ def test_runs_with_the_papers_settings_survive_being_restored(method: str) -> No
     def f(x: Any) -> float:
         return -float(((np.asarray(x) - 0.3) ** 2).sum())
 
-    opt = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method=method, seed=1, settings="paper")
+    opt = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method=method, seed=1, options={"settings": "paper"})
     for k in range(45):
         if k == 33:
             opt = Optimizer.restore(opt.state())
         (trial,) = opt.ask()
         opt.tell(trial, f(trial.x))
-    other = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method=method, seed=1, settings="paper")
+    other = Optimizer([(0.0, 1.0)] * 6, direction="maximize", method=method, seed=1, options={"settings": "paper"})
     for _ in range(45):
         (trial,) = other.ask()
         other.tell(trial, f(trial.x))
@@ -84,7 +90,7 @@ def test_runs_with_the_papers_settings_survive_being_restored(method: str) -> No
 @pytest.mark.needs("cma")
 def test_evolution_starts_anywhere_as_published() -> None:
     first = [
-        Optimizer([(0, 1)] * 400, method="cma-es", seed=3, sigma=1e-3, settings=settings_).ask()[0].x
+        Optimizer([(0, 1)] * 400, method="cma-es", seed=3, options={"sigma": 1e-3, "settings": settings_}).ask()[0].x
         for settings_ in ("library", "published")
     ]
     assert np.abs(first[0] - 0.5).max() < 0.05 < np.abs(first[1] - 0.5).mean()

@@ -145,8 +145,10 @@ def test_how_a_function_is_called(function: Callable[..., object], style: str) -
     assert call_style(function, ["a", "b"]) == style
 
 
-def test_one_variable_and_one_parameter_is_one_argument() -> None:
-    assert call_style(lambda a: 0, ["a"]) == "argument"
+def test_one_variable_and_one_parameter_of_its_name() -> None:
+    assert call_style(lambda a: 0, ["a"]) == "keywords"
+    assert call_style(lambda p: 0, ["a"]) == "argument"
+    assert call_style(lambda x0: 0, ["x0"], named=False) == "argument", "a vector of one number"
     assert call_style(lambda *, a: 0, ["a"]) == "keywords"
     assert call_style(lambda a, b=0: 0, ["a"]) == "keywords", "two parameters, and one is a variable"
 

@@ -200,13 +200,15 @@ def test_another_study_is_refused_with_the_difference(
     space: Any, options: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "s.db"
-    with Study(path, BOX, method="mcts-vs-rs", seed=3, k=7) as study:
+    with Study(path, BOX, method="mcts-vs-rs", seed=3, options={"k": 7}) as study:
         study.ask()
     with pytest.raises(StudyError) as caught:
         Study(path, space, **options)
     assert f"was created with different settings: {words}" in str(caught.value)
     assert "\n" not in str(caught.value)
-    with Study(path, BOX, seed=None, k=7) as study:  # what is not given is as stored, and so is a drawn seed
+    with Study(
+        path, BOX, seed=None, options={"k": 7}
+    ) as study:  # what is not given is as stored, and so is a drawn seed
         assert (study.method, study.seed, len(study.pending)) == ("mcts-vs-rs", 3, 1)
 
 
@@ -542,7 +544,7 @@ def test_a_study_may_be_used_from_another_thread(tmp_path: Path) -> None:
         (lambda path: Study(path, BOX, direction="up"), "'up'"),
         (lambda path: Study(path, [(5, 2)]), "(5"),
         (lambda path: Study(path, BOX, method="magic"), "'magic'"),
-        (lambda path: Study(path, BOX, method="mcts-vs-bo", samples=0), "samples=0"),
+        (lambda path: Study(path, BOX, method="mcts-vs-bo", options={"samples": 0}), "samples=0"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_no_file(call: Any, words: str, tmp_path: Path) -> None:

@@ -74,15 +74,19 @@ def literal(text: str) -> Any:
 def add_criteria(command: Any, failures: int | None) -> None:
     """What ends a run before its budget; `failures` None: what a study was run with before."""
     group = command.add_argument_group("ending the run before its budget")
-    group.add_argument("--target", type=float, metavar="VALUE", help="when a value is at least this good")
-    group.add_argument("--max-seconds", type=float, metavar="S", help="when so many seconds are over")
-    group.add_argument("--patience", type=whole, metavar="N", help="after so many evaluations that were no better")
+    group.add_argument(
+        "--target", type=float, metavar="VALUE", help="end when a feasible point has a value at least this good"
+    )
+    group.add_argument("--max-seconds", type=float, metavar="S", help="begin no evaluation after this many seconds")
+    group.add_argument(
+        "--patience", type=whole, metavar="N", help="end after this many evaluations without improvement"
+    )
     group.add_argument(
         "--max-failures",
         type=whole,
         default=failures,
         metavar="N",
-        help=f"after so many failed evaluations in a row; default: {'as before' if failures is None else failures}",
+        help=f"end after this many failures in a row; default: {'as before' if failures is None else failures}",
     )
 
 

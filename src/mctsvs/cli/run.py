@@ -31,6 +31,7 @@ from mctsvs.optimize import enqueue_x0
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Space
 from mctsvs.study import Study
+from mctsvs.utils import plugins
 from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import EvaluationFailed, InputError, StudyError, check_count
 from mctsvs.visualization.progress import ProgressReporter
@@ -61,7 +62,7 @@ def add_commands(commands: Any) -> None:
         help="go on with a run that is kept in a file",
         description="Go on with a study, a run that is kept in a file, as it was run before unless told otherwise.",
     )
-    command.add_argument("study", type=Path, metavar="FILE", help="what was given to mctsvs run --study")
+    command.add_argument("study", type=Path, metavar="FILE", help="the study file")
     command.add_argument(
         "problem", nargs="?", metavar="FILE.py:FUNCTION", help="an objective of your own, which a study does not hold"
     )
@@ -317,11 +318,12 @@ def _names(arguments: argparse.Namespace, study: Study, note: SavedCommand | Non
             raise StudyError(f"{str(study.path)!r} was created for {note.problem}, not for {given!r}: leave that out")
         return True
     if given is None:
-        was = "" if note is None or note.own is None else f", which was {printable(note.own)!r}"
+        own = None if note is None else note.own
+        was = "" if own is None else f", which was {printable(own)!r}"
+        again = "FILE.py:FUNCTION" if own is None else own if plugins.is_spec(own) else f"--command {shlex.quote(own)}"
         raise StudyError(
-            f"the study {str(study.path)!r} does not name its objective{was}: name it again, such as "
-            f"mctsvs resume {shlex.quote(str(study.path))} FILE.py:FUNCTION, or repeat the program that "
-            f"began it"
+            f"the study {str(study.path)!r} cannot load its objective{was}: name it again, such as mctsvs resume "
+            f"{shlex.quote(str(study.path))} {again}, or repeat the program that began it"
         )
     return False
 
@@ -345,6 +347,9 @@ def _resuming(study: Study, arguments: argparse.Namespace) -> str:
 
 
 def _go(study: Study, problem: Problem, arguments: argparse.Namespace, again: str) -> int:
+    if study.evaluated >= arguments.budget:
+        used = f"the study has {study.evaluated} evaluations already: give a larger --budget to go on"
+        print(f"mctsvs: {used}", file=sys.stderr)
     try:
         with polite_end(), _executor(arguments) as executor:
             workers = Workers(arguments.workers, executor, arguments.asynchronous, arguments.timeout)

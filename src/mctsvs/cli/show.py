@@ -32,9 +32,9 @@ def add_commands(commands: Any) -> None:
         description="Write a study's evaluations as a table, a row for each, with a column for each variable.",
     )
     command.add_argument("study", type=Path, metavar="FILE", help="the study")
-    command.add_argument(
-        "table", type=Path, metavar="TABLE", help="the file to write; its name ends in .csv or .parquet"
-    )
+    help = "the file to write; its name ends in .csv or .parquet"
+    command.add_argument("table", type=Path, nargs="?", metavar="TABLE", help=help)
+    command.add_argument("-o", "--output", type=Path, metavar="TABLE", help="another way to name it")
     command.set_defaults(command=export)
 
     command = commands.add_parser(
@@ -52,7 +52,9 @@ def add_commands(commands: Any) -> None:
         description="Write what a study has learned as one page that any browser opens, without a network; several are "
         "compared.",
     )
-    command.add_argument("studies", nargs="+", type=Path, metavar="FILE", help="a study; several are compared")
+    command.add_argument(
+        "studies", nargs="+", type=Path, metavar="FILE", help="one or more studies; several are compared"
+    )
     command.add_argument("-o", "--output", type=Path, metavar="PAGE", help="default: the first study's name with .html")
     command.set_defaults(command=report)
     command = commands.add_parser(
@@ -79,7 +81,7 @@ def show(arguments: argparse.Namespace) -> int:
                 raise
             except InputError as error:
                 print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
-        importance = summary.summarise(study, problem)
+        importance = summary.summarise(study, problem, name=(note.own or "") if note is not None else "")
         if note is not None and study.evaluated < note.budget:
             print(f"{'to do':<16}{note.budget - study.evaluated} of {note.budget} evaluations")
         if importance:
@@ -89,9 +91,12 @@ def show(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """`mctsvs export FILE TABLE`."""
+    table = arguments.table or arguments.output
+    if table is None:
+        raise InputError("there is no file to write: name it, such as mctsvs export run.db run.csv")
     with Study(arguments.study, readonly=True) as study:
-        study.export(arguments.table)
-        print(f"{len(study.trials)} trials in {arguments.table}")
+        study.export(table)
+        print(f"{len(study.trials)} trials in {table}")
     return 0
 
 

@@ -94,9 +94,11 @@ def show(rows: Rows) -> None:
         print(f"{name:<{INDENT}}" + ("\n" + " " * INDENT).join(lines if len(lines) > 1 else [printable(text)]))
 
 
-def summarise(owner: Optimizer | Study, problem: Problem | None, *more: tuple[str, str]) -> dict[str, float]:
+def summarise(
+    owner: Optimizer | Study, problem: Problem | None, *more: tuple[str, str], name: str = ""
+) -> dict[str, float]:
     """Print the run in a few lines, `more` among them; the importance of its variables, where it could be told."""
-    trials = owner.trials
+    trials, name = owner.trials, problem.name if problem else name
     failed = [t for t in trials if t.failed]
     imported = sum(t.source == "imported" for t in trials)
     done = sum(t.value is not None for t in trials) - imported
@@ -108,7 +110,7 @@ def summarise(owner: Optimizer | Study, problem: Problem | None, *more: tuple[st
     path = [("study", str(owner.path))] if isinstance(owner, Study) else []
     rows = [
         *path,
-        ("problem", f"{problem.name + ', ' if problem else ''}{len(owner.space)} variables, {owner.direction}"),
+        ("problem", f"{name + ', ' if name else ''}{counted_variables(len(owner.space))}, {owner.direction}"),
         ("method", f"{owner.method}, seed {owner.seed}"),
         *(best(owner.best, problem) if owner.has_best else [("best value", _none(len(failed), done))]),
         ("evaluations", ", ".join(counts)),
@@ -124,6 +126,10 @@ def summarise(owner: Optimizer | Study, problem: Problem | None, *more: tuple[st
         rows += _recommended(owner, importance)
     show(rows)
     return importance
+
+
+def counted_variables(count: int) -> str:
+    return f"{count} variable{'s' * (count != 1)}"
 
 
 def _none(failed: int, done: int) -> str:

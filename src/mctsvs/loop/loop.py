@@ -122,7 +122,7 @@ class Workers:
 
     def __post_init__(self) -> None:
         if self.workers is not None:
-            check_count("workers", self.workers)
+            object.__setattr__(self, "workers", check_count("workers", self.workers))
         if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
             raise InputError(f"executor={self.executor!r:.60} cannot be used: it must have a method submit")
         check_bool("asynchronous", self.asynchronous)
@@ -305,7 +305,7 @@ def run(
         return monitor.reason or DONE
     trials.plan(budget)
     argument = attrgetter("argument")
-    if call_style(f, owner.space.names) == "keywords":
+    if call_style(f, owner.space.names, named=owner.space.named) == "keywords":
         f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)

@@ -86,8 +86,8 @@ class StoppingCriteria:
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, above=0.0)
         if self.patience is not None:
-            check_count("patience", self.patience)
-        check_count("max_failures", self.max_failures)
+            object.__setattr__(self, "patience", check_count("patience", self.patience))
+        object.__setattr__(self, "max_failures", check_count("max_failures", self.max_failures))
 
 
 @dataclass
@@ -160,6 +160,8 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
     if not callable(callback):
         raise InputError(f"callback={callback!r:.60} cannot be used: give a function (optimizer, trial), or a list")
     arguments = _arguments(callback)
+    if not 1 <= len(arguments) <= 2:
+        raise InputError(f"callback={callback!r:.60} takes {len(arguments)} arguments: it must take (optimizer, trial)")
 
     def call(trial: Trial) -> object:
         if len(arguments) != 1:
@@ -167,7 +169,7 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
         best = owner.best if owner.has_best else trial
         if arguments == ["intermediate_result"]:
             done = sum(t.value is not None for t in owner.trials)
-            return callback(IntermediateResult(best.argument, float(best.value or 0.0), done))
+            return callback(intermediate_result=IntermediateResult(best.argument, float(best.value or 0.0), done))
         return callback(best.argument)
 
     def bound(trial: Trial) -> bool:
@@ -187,6 +189,8 @@ def _arguments(callback: Callable[..., object]) -> list[str]:
         return ["owner", "trial"]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return ["owner", "trial"]
+    if [p.name for p in parameters] == ["intermediate_result"]:
+        return ["intermediate_result"]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p.name for p in positional if p.default is p.empty]
     return needed if len(positional) < 2 or len(needed) == 1 else [p.name for p in positional]

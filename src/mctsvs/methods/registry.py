@@ -6,6 +6,7 @@ Either gives the class of an engine or a `Method`.
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
@@ -258,8 +259,10 @@ def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> M
     allowed = options_of(method)
     for option in options:
         if option not in allowed:
-            meant = closest(option, [*arguments, *advertised(method)])
-            hint = f"did you mean {meant!r}?" if meant else "docs/methods.md lists the options of each method"
+            meant = difflib.get_close_matches(option, [*arguments, *advertised(method)], n=1, cutoff=0.75)
+            if meant and meant[0] in arguments:
+                raise InputError(f"there is no argument {option!r} here: did you mean {meant[0]}=?")
+            hint = f"did you mean {meant[0]!r}?" if meant else f"mctsvs methods {method.name} lists its options"
             raise InputError(f"method {name!r} has no option {option!r}: {hint}")
     return method
 

@@ -11,16 +11,20 @@ from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import InputError
 
 
-def call_style(function: Callable[..., Any], names: Sequence[str]) -> Literal["argument", "keywords"]:
+def call_style(
+    function: Callable[..., Any], names: Sequence[str], *, named: bool = True
+) -> Literal["argument", "keywords"]:
     """How to call `function` with the values of the variables `names`.
 
     Args:
         function: The objective.
         names: The names of the variables; a group's values have the group's name.
+        named: Whether the user has given the names. A function of the one variable's name then gets its value.
 
     Returns:
         "argument" for one vector or dict, `def f(x)`. "keywords" for a value under each name, `def f(a, b)` or
-        `def f(**values)`. A function with a single positional parameter gets one argument, whatever its name is.
+        `def f(**values)`. A function with a single positional parameter gets one argument, unless it is called like
+        the only variable.
 
     Raises:
         InputError: The function needs several arguments, and they are not the variables.
@@ -41,7 +45,8 @@ def call_style(function: Callable[..., Any], names: Sequence[str]) -> Literal["a
     taken = {p.name for p in own}
     needed = [p.name for p in (*single, *own) if p.default is Parameter.empty]
     takes_all = set(needed) <= set(names) and (open_ended or set(names) <= taken)
-    if takes_all and (open_ended or len(single) != 1 or len(taken) > 1):
+    alone = named and len(names) == 1
+    if takes_all and (open_ended or alone or len(single) != 1 or len(taken) > 1):
         return "keywords"
     if len(set(needed)) > 1:
         raise InputError(

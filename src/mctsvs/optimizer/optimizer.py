@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Optimizer:
             `scipy.optimize.NonlinearConstraint`.
         noise: Standard deviation of the values' noise, 0 for exact ones; None where it is not known. Of single values
             it can be told with them.
-        **options: Options of the method: see docs/methods.md.
+        options: Options of the method, by name; `mctsvs methods NAME` lists them.
 
     Raises:
         InputError: An argument cannot be used; the sentence says why.
@@ -74,18 +74,20 @@ class Optimizer:
         budget: int | None = None,
         constraints: Any = (),
         noise: float | None = None,
-        **options: Any,
+        options: Mapping[str, Any] | None = None,
+        **unknown: Never,
     ) -> None:
+        chosen: dict[str, Any] = {**(options or {}), **unknown}
         self.space = Space.of(one_space(space, bounds))
         self.region = Region(self.space, constraints)
         self.direction = check_choice("direction", direction, DIRECTIONS)
-        self.method, self.options = registry.canonical(method), options
+        self.method, self.options = registry.canonical(method), chosen
         self.noise = as_noise(noise)
         if noise is not None:  # with the options it is kept in states and studies
-            self.options = {**options, "noise": self.noise}
+            self.options = {**chosen, "noise": self.noise}
         self.seed = check_seed(seed)
-        registry.check(method, options, ARGUMENTS)
-        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, self.noise, options)
+        registry.check(method, chosen, ARGUMENTS)
+        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, self.noise, chosen)
         if budget is not None:
             self.plan(budget)
 

@@ -1,7 +1,8 @@
 """No point twice: a proposal that is known already is moved to a point nearby that is not.
 
 Whole numbers, steps and categories make a space of few points, and a model's optimum falls on the same one again and
-again. Where all points are known, there is nothing left to ask for, unless values are noisy: see `mctsvs.optimizer.unit_cube`.
+again. Where all points are known, there is nothing left to ask for, unless values are noisy: then
+`mctsvs.optimizer.unit_cube` chooses points to evaluate again.
 """
 
 from __future__ import annotations

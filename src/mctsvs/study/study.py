@@ -9,13 +9,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from mctsvs.loop.loop import Workers, run
 from mctsvs.loop.stopping import Callback, StoppingCriteria, StopReason, StopStatus, counted
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
-from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
@@ -54,7 +54,7 @@ class Study:
         constraints: Known constraints, as for `mctsvs.Optimizer`. Functions among them are not stored, so give them
             again when you open the study again.
         readonly: Only look at the study. This is always possible, also while another process writes.
-        **options: Options of the method.
+        options: Options of the method, by name.
 
     Raises:
         StudyError: The file was created with different settings, is damaged, or is in use by another process.
@@ -81,8 +81,14 @@ class Study:
         seed: int | AsStored | None = AS_STORED,
         constraints: Any = None,
         readonly: bool = False,
-        **options: Any,
+        bounds: Any = None,
+        noise: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        **unknown: Never,
     ) -> None:
+        if space is not None or bounds is not None:
+            space = one_space(space, bounds)
+        chosen: dict[str, Any] = {**(options or {}), **unknown, **({} if noise is None else {"noise": noise})}
         self.path, self.readonly = checked_path(path), readonly
         method = method if isinstance(method, AsStored) else registry.canonical(method)
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
@@ -91,7 +97,7 @@ class Study:
             given["space"] = Space.of(space)
         if constraints is not None:
             given["constraints"] = constraints
-        self._session = open_session(self.path, given, options, readonly=readonly)
+        self._session = open_session(self.path, given, chosen, readonly=readonly)
         self._stopping = threading.Event()
         self.message = ""  # of the last run of this object
 
@@ -355,10 +361,10 @@ class Study:
                 `workers` and told in their order, so that the same seed gives the same run.
             timeout: Seconds for an evaluation. Without an executor its process is ended then; with one, its result is
                 no longer waited for.
-            target: A value at least this good, of a feasible point, ends the run.
-            max_seconds: No evaluation begins later than so many seconds after the call.
-            patience: So many evaluations of this call in a row that were no better than the best before end the run.
-            max_failures: So many failures in a row end the run with an error.
+            target: The run ends when a feasible point has a value at least this good.
+            max_seconds: No evaluation begins later than this many seconds after the call.
+            patience: The run ends after this many evaluations of this call in a row without improvement.
+            max_failures: The run ends with an error after this many failures in a row.
             callback: Called as `callback(study, trial)` after each evaluation, or as scipy calls one of a single
                 argument; a list of them is possible. True, or StopIteration, ends the run.
             progress: Show how far the run is. The standard `logging` is told under "mctsvs" in any case.

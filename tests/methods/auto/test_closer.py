@@ -35,7 +35,7 @@ def run(opt: Optimizer, n: int) -> Optimizer:
 
 
 def optimizer(seed: int, *, closer: bool = True) -> Optimizer:
-    return Optimizer([(0.0, 1.0)] * 20, method="auto", seed=seed, closer=closer)
+    return Optimizer([(0.0, 1.0)] * 20, method="auto", seed=seed, options={"closer": closer})
 
 
 def value(trial: Trial) -> float:

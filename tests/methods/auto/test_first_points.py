@@ -46,7 +46,7 @@ def test_first_points_are_corners_of_a_box_around_the_best_if_that_is_the_centre
 def test_first_points_are_spread_over_the_cube_where_coordinates_are_few_or_it_is_asked_for(
     dimension: int, near: bool
 ) -> None:
-    opt = Optimizer([(0.0, 1.0)] * dimension, method="auto", seed=3, near=near)
+    opt = Optimizer([(0.0, 1.0)] * dimension, method="auto", seed=3, options={"near": near})
     points = np.array([trial.unit for trial in opt.ask(10)])[1:]
     cells = np.floor(20 * points).astype(int)
     assert all(len(set(column)) == 9 for column in cells.T)  # of a Latin hypercube

@@ -48,7 +48,7 @@ def test_an_empty_bin_sits_in_the_middle() -> None:
 
 def test_bins_without_a_coordinate_are_not_searched() -> None:
     """Points that differ in them alone are one point, and a model that never sees them moved expects much there."""
-    opt = Optimizer([(0.0, 1.0)] * 6, method="hesbo", d=6, seed=0)
+    opt = Optimizer([(0.0, 1.0)] * 6, method="hesbo", options={"d": 6}, seed=0)
     engine = engine_of(opt, HeSBO)
     assert len(engine.moved) < 6
     points = drive(opt, lambda x: None if x[0] > 0.4 else float(x.sum()), 60)

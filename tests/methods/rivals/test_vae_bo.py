@@ -81,7 +81,7 @@ def test_bad_options(options: dict[str, Any], words: str) -> None:
 
 def test_a_code_that_failed_is_not_asked_for_again() -> None:
     """Whatever code the encoder gives its point: else one failing point would follow the other."""
-    opt = Optimizer([(0.0, 1.0)] * 6, method="vae-bo", seed=0, initial_points=8, steps=20)
+    opt = Optimizer([(0.0, 1.0)] * 6, method="vae-bo", seed=0, options={"initial_points": 8, "steps": 20})
     for _ in range(10):
         (trial,) = opt.ask()
         opt.tell(trial, float(trial.x.sum()))

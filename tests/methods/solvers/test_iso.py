@@ -58,7 +58,7 @@ def test_the_design_begins_at_the_centre() -> None:
     first, *others = (trial.x for trial in opt.ask(10))
     assert np.array_equal(first, [0.5, 0.5, 0.5])
     assert (np.sort(np.floor(9 * np.array(others)), axis=0) == np.arange(9)[:, None]).all()
-    plain = Optimizer([(0.0, 1.0)] * 3, method="bo-iso", seed=0, centre=False)
+    plain = Optimizer([(0.0, 1.0)] * 3, method="bo-iso", seed=0, options={"centre": False})
     assert not np.array_equal(plain.ask()[0].x, first)
 
 
@@ -150,6 +150,6 @@ def test_crossovers_are_made_of_two_good_points() -> None:
 
 def test_options_are_checked() -> None:
     with pytest.raises(InputError, match="best_share=0"):
-        Optimizer([(0.0, 1.0)] * 2, method="bo-iso", best_share=0.0)
+        Optimizer([(0.0, 1.0)] * 2, method="bo-iso", options={"best_share": 0.0})
     with pytest.raises(InputError, match="unknown kernel 'iso'"):
-        Optimizer([(0.0, 1.0)] * 2, method="bo-iso", kernel="iso")
+        Optimizer([(0.0, 1.0)] * 2, method="bo-iso", options={"kernel": "iso"})

@@ -64,7 +64,7 @@ def test_candidates_move_a_few_coordinates_and_stay_in_the_box() -> None:
 
 
 def test_regions_keep_their_own_points() -> None:
-    opt = Optimizer([(0.0, 1.0)] * 4, method="turbo-m", seed=0, regions=3, start_points=5)
+    opt = Optimizer([(0.0, 1.0)] * 4, method="turbo-m", seed=0, options={"regions": 3, "start_points": 5})
     for _ in range(60):
         (trial,) = opt.ask()
         opt.tell(trial, float(((trial.x - 0.3) ** 2).sum()))
