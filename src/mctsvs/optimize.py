@@ -333,10 +333,6 @@ class Result:
         about: Direction, method, options, seed and budget of the run.
         best: The trial of the best value.
         recommend: Computes `recommendation`.
-        nfev: Evaluations of the objective, as `nit`.
-        success: Whether the run came to its end with a value, where there are constraints a feasible one.
-        feasible: Whether `x` satisfies the measured constraints.
-        recommendation: The point of best expected value; see `Optimizer.recommend`.
     """
 
     x: Any
