@@ -333,6 +333,10 @@ class Result:
         about: Direction, method, options, seed and budget of the run.
         best: The trial of the best value.
         recommend: Computes `recommendation`.
+
+    Example:
+        >>> result = minimize(f, [(0, 1)] * 50, budget=100)
+        >>> result.x, result.fun, result.success, result.message
     """
 
     x: Any
@@ -390,7 +394,11 @@ class Result:
         return getattr(self, name)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each trial, as `Study.to_dataframe` has it; needs pandas."""
+        """A row for each trial, as `Study.to_dataframe` has it; needs pandas.
+
+        Example:
+            >>> result.to_dataframe()[["number", "value"]]
+        """
         from mctsvs.study.tables import dataframe
 
         if not self.trials:
@@ -410,7 +418,11 @@ class Result:
         return card(self, f"Result, {self.about.get('method', '')}".rstrip(", "))
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write what the search has learned as one page that any browser opens, without a network."""
+        """Write what the search has learned as one page that any browser opens, without a network.
+
+        Example:
+            >>> result.report("report.html")
+        """
         from mctsvs.visualization.report import write
 
         return write(self, path)

@@ -119,3 +119,25 @@ def test_import_is_light() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_run_of_ones_own_loads_no_benchmark(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("space = [(0.0, 1.0)] * 3\n\n\ndef f(x):\n    return float(x.sum())\n")
+    code = (
+        "import sys, mctsvs; from mctsvs.cli import main; "
+        "assert main(['run', 'own.py:f', '--budget', '12', '--study', 'own.db', '--quiet']) == 0; "
+        "mctsvs.minimize(lambda x: float(x.sum()), [(0, 1)] * 3, budget=12); "
+        "found = [m for m in sys.modules if m.startswith('mctsvs.bench')]; sys.exit(str(found) if found else 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_minimize_alone_loads_no_study() -> None:
+    code = (
+        "import sys, mctsvs; mctsvs.minimize(lambda x: float(x.sum()), [(0, 1)] * 3, budget=12); "
+        "heavy = {'sqlite3', 'multiprocessing', 'mctsvs.study', 'rich'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

@@ -99,6 +99,9 @@ class Optimizer:
 
         Raises:
             InputError: It is not a whole number of at least 1.
+
+        Example:
+            >>> opt.plan(600)
         """
         self._core.plan(check_count("budget", budget))
 
@@ -178,6 +181,9 @@ class Optimizer:
 
         Raises:
             InputError: The point is not of this space or violates a constraint, or the value is not a number.
+
+        Example:
+            >>> opt.add([0.5] * 300, 1.25)
         """
         unit = encode(self.region, point)
         return self._core.insert(unit, as_value(value), message, TrialDetails.of(constraints, noise))
@@ -190,6 +196,9 @@ class Optimizer:
 
         Raises:
             InputError: One of them is not a point of this space or violates a constraint; then none is taken.
+
+        Example:
+            >>> opt.enqueue([[0.5] * 300, [0.1] * 300])
         """
         units = [encode(self.region, point) for point in points]
         with self._core.lock:
@@ -253,6 +262,10 @@ class Optimizer:
 
         Raises:
             InputError: No evaluation has succeeded yet.
+
+        Example:
+            >>> chosen = opt.recommend()
+            >>> chosen.x, chosen.mean, chosen.sd
         """
         core, best = self._core, self.best
         if not best.has_value:
@@ -273,6 +286,9 @@ class Optimizer:
         Returns:
             Name -> score between 0 and 1, most important first; see `mctsvs.gp.importance` for what a score means. It
             does not depend on the objective's scale.
+
+        Example:
+            >>> list(opt.importance())[:3]
         """
         with self._core.lock, one_blas_thread():
             score = self._core.engine.importance()
@@ -297,6 +313,10 @@ class Optimizer:
 
         Returns:
             A few words, such as "testing groups: 6 found, 210 rejected, 84 open"; empty for a method that cannot say.
+
+        Example:
+            >>> opt.describe()
+            'screening: 6 found, 210 rejected, 84 open'
         """
         with self._core.lock:
             return self._core.engine.describe()
@@ -351,6 +371,9 @@ class Optimizer:
 
         Raises:
             InputError: The state is of another version, or the constraints are others.
+
+        Example:
+            >>> again = Optimizer.restore(opt.state())
         """
         if state.get("format") != FORMAT:
             raise InputError(f"the state has format {state.get('format')!r}: this version reads format {FORMAT}")

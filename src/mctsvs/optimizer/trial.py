@@ -190,6 +190,10 @@ class Recommendation:
         trial: Evaluated there; its value may be a lucky or an unlucky one.
         mean: Of the objective there.
         sd: Standard deviation of the mean, without the noise of a single value.
+
+    Example:
+        >>> chosen = opt.recommend()
+        >>> chosen.x, chosen.mean, chosen.sd, chosen.trial.number
     """
 
     trial: Trial

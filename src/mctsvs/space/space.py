@@ -138,6 +138,9 @@ class Space:
 
         Raises:
             InputError: It has something else in it.
+
+        Example:
+            >>> space = Space.from_optuna(trial.distributions)
         """
         return cls.of(converters.from_optuna(distributions))
 
@@ -150,6 +153,9 @@ class Space:
 
         Raises:
             InputError: It has a parameter, condition or forbidden clause that is not supported.
+
+        Example:
+            >>> space = Space.from_configspace(configuration_space)
         """
         return cls.of(converters.from_configspace(space))
 

@@ -409,7 +409,11 @@ class Study:
             self._session.save_if_possible()
 
     def stop(self) -> None:
-        """End the run that is going on, from any thread or from the callback; evaluations under way are waited for."""
+        """End the run that is going on, from any thread or from the callback; evaluations under way are waited for.
+
+        Example:
+            >>> threading.Timer(60.0, study.stop).start()
+        """
         self._stopping.set()
 
     def _progress(self, budget: int) -> str:
@@ -472,7 +476,11 @@ class Study:
         tables.export(Path(path), self.trials, self.space)
 
     def close(self) -> None:
-        """Close the file, so that other processes can write to it. Closing it again does nothing."""
+        """Close the file, so that other processes can write to it. Closing it again does nothing.
+
+        Example:
+            >>> study.close()
+        """
         self._session.close()
 
     def __del__(self) -> None:

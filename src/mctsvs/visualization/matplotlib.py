@@ -72,6 +72,9 @@ def plot_importance(source: Any, ax: Any = None, most: int = 20) -> Any:
 
     Returns:
         The axes.
+
+    Example:
+        >>> ax = plot_importance(result)
     """
     run = _one(source)
     ax = _axes(ax)
@@ -96,6 +99,9 @@ def plot_tree(source: Any, ax: Any = None) -> Any:
 
     Returns:
         The axes.
+
+    Example:
+        >>> ax = plot_tree(result)
     """
     run = _one(source)
     ax = _axes(ax)
@@ -140,6 +146,9 @@ def plot_selection(source: Any, ax: Any = None, most: int = 30) -> Any:
 
     Returns:
         The axes.
+
+    Example:
+        >>> ax = plot_selection(result)
     """
     run = _one(source)
     ax = _axes(ax)
@@ -166,6 +175,9 @@ def plot_slices(source: Any, axes: Any = None, most: int = 6) -> Any:
 
     Raises:
         InputError: There are fewer than eight values, or they are all equal.
+
+    Example:
+        >>> axes = plot_slices(result, most=4)
     """
     surface = _surface(source, most)
     found = surface.slices()
@@ -206,6 +218,9 @@ def plot_contour(source: Any, first: str | None = None, second: str | None = Non
 
     Raises:
         InputError: There are fewer than eight values, or the model does not have a variable.
+
+    Example:
+        >>> ax = plot_contour(result, "x17", "x203")
     """
     surface = _surface(source, 12)
     names = first or surface.names[0], second or surface.names[-1 if len(surface.names) < 2 else 1]
@@ -245,6 +260,9 @@ def plot_parallel(source: Any, ax: Any = None, points: int = 20) -> Any:
 
     Returns:
         The axes.
+
+    Example:
+        >>> ax = plot_parallel(result)
     """
     run = _one(source)
     ax = _axes(ax)
@@ -268,6 +286,9 @@ def plot_constraints(source: Any, ax: Any = None) -> Any:
 
     Returns:
         The axes.
+
+    Example:
+        >>> ax = plot_constraints(result)
     """
     run = _one(source)
     ax = _axes(ax)
@@ -291,6 +312,9 @@ def plot_timeline(source: Any, ax: Any = None) -> Any:
 
     Returns:
         The axes.
+
+    Example:
+        >>> ax = plot_timeline(result)
     """
     run = _one(source)
     ax = _axes(ax)
