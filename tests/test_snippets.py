@@ -65,13 +65,13 @@ x1, x2 = [0.0] * 300, [1.0] * 300
 """,
     "docs/cluster-optuna-postgresql.md": """
 import optuna
-there = "sqlite:///file:tuning?mode=memory&cache=shared&uri=true"
+there = "sqlite:///tuning.db"
 begun = optuna.create_study(study_name="chip", storage=there)
 """,
 }
 CLEAN_UP = {"docs/study.md": "study.close()\ncluster.close()\nray.shutdown()"}
 ELSEWHERE = {
-    "postgresql://USER:PASSWORD@HOST/tuning": "sqlite:///file:tuning?mode=memory&cache=shared&uri=true",
+    "postgresql://USER:PASSWORD@HOST/tuning": "sqlite:///tuning.db",
     'make("NASBench201")': 'make("Levy10_30")',  # without its data
 }
 
