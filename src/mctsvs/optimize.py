@@ -172,7 +172,7 @@ def _optimise(
         raise InputError(f"options={options!r:.60} cannot be used: give a dict of name -> value")
     chosen = {**(options or {}), **check_keywords(unknown, method, NAMES)}
     criteria = StoppingCriteria(**{name: rest.pop(name) for name in CRITERIA})
-    crew = {name: rest.pop(name) for name in WORKERS}
+    evaluators = {name: rest.pop(name) for name in WORKERS}
     problem = {"direction": direction, "method": method, "seed": rest["seed"], **chosen}
     if rest["noise"] is not None:
         problem["noise"] = rest["noise"]
@@ -190,8 +190,8 @@ def _optimise(
         with Study(study, space, **problem) as kept:
             if not kept.trials and not kept.optimizer.enqueued:
                 enqueue_x0(kept, x0)
-            return _run_study(kept, f, budget, criteria, Workers(**crew), callback=callback, progress=progress)
-    workers = Workers(**crew)
+            return _run_study(kept, f, budget, criteria, Workers(**evaluators), callback=callback, progress=progress)
+    workers = Workers(**evaluators)
     if workers.here:
         workers = Workers(catch=(EvaluationFailed,))
     opt = Optimizer(space, budget=budget, **problem)

@@ -10,7 +10,7 @@ from mctsvs.gp.importance import relevance
 
 @pytest.mark.parametrize(("n", "d"), [(100, 40), (150, 100)])
 def test_noise_has_no_important_variables(n: int, d: int) -> None:
-    """Of sixty such data sets none had a score above 0.5 (docs/results/choices.md): a false alarm is a rare thing."""
+    """Of sixty such data sets none had a score above 0.5 (docs/results/notes.md): a false alarm is a rare thing."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         assert (relevance(rng.random((n, d)), rng.standard_normal(n)) > 0.5).sum() == 0

@@ -135,7 +135,7 @@ class Scheduler:
         return min(self.begun.values(), default=math.inf) + self.timeout
 
     def _check_alive(self) -> None:
-        """A crew that will never do anything again ends the run."""
+        """A pool that will never do anything again ends the run."""
         silent, capacity = time.monotonic() - self.progress, self.pool.capacity()
         if capacity == 0:
             if silent > DEAD:

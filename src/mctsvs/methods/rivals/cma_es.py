@@ -39,7 +39,7 @@ class EvolutionOptions(Options):
                 third, so the paper's 0.8 (Hartmann, width 1) and 10 (Levy, width 20) both mean that third here.
     start       centre of the box, or a random point, as in the MCTS-VS paper's experiments
     towards     better values; or worse ones, what a minimiser does that is told the value to be maximised: only to see
-                what that gives (docs/results/slips.md)
+                what that gives (docs/results/notes.md)
     covariance  full: learns how variables go together, D^2 numbers; diagonal: one step size per variable, D numbers;
                 auto: full up to 1,000 coordinates, diagonal beyond
     """

@@ -186,7 +186,7 @@ DIMENSION_SCALED: dict[str, Any] = {
     "winsorise": False,
 }
 
-# options of `iso`, where all variables are alike (docs/results/isotropic.md)
+# options of `iso`, where all variables are alike (docs/results/ablation.md)
 ISOTROPIC: dict[str, Any] = {
     "kernel": "shared+iso+cosines",
     "prior": "alike",
