@@ -134,14 +134,14 @@ class Workers:
         """Whether points are evaluated in this process, one after the other."""
         return self.executor is None and self.workers is None and self.timeout is None and not self.asynchronous
 
-    def pool(self, f: Callable[[Any], Any]) -> WorkerPool:
+    def pool(self, f: Callable[[Any], Any], seed: int) -> WorkerPool:
         if self.here:
             return InlinePool(f, self.catch)
         if self.executor is not None:
-            return executor_pool(f, self.executor, self.workers)
+            return executor_pool(f, self.executor, self.workers, seed)
         from mctsvs.loop.process_pool import ProcessPool  # multiprocessing, which few runs need
 
-        return ProcessPool(f, self.workers or 1, self.timeout)
+        return ProcessPool(f, self.workers or 1, self.timeout, seed)
 
 
 HERE = Workers()
@@ -158,6 +158,7 @@ class Run:
         workers: Who evaluates.
         argument: What the function gets of a trial.
         told: Called with each trial after its value was told.
+        seed: Of the random numbers of functions that other processes evaluate.
     """
 
     trials: AskTell
@@ -166,6 +167,7 @@ class Run:
     workers: Workers = HERE
     argument: Callable[[Any], Any] = attrgetter("argument")
     told: Callable[[Any], object] = lambda trial: None
+    seed: int = 0
     reason: StopReason = DONE
     pace: Pace = field(default_factory=lambda: Pace())
 
@@ -173,7 +175,7 @@ class Run:
         """Evaluate f; why the run ended."""
         if not callable(f):
             raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called")
-        pool = self.workers.pool(f)
+        pool = self.workers.pool(f, self.seed)
         timeout = self.workers.timeout if pool.untimed else None
         self.scheduler = Scheduler(self.trials, pool, timeout, self.argument)
         try:
@@ -309,7 +311,7 @@ def run(
         f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
-        return Run(trials, budget - done, monitor, workers, argument, reporter.told)(f)
+        return Run(trials, budget - done, monitor, workers, argument, reporter.told, owner.seed)(f)
 
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:
