@@ -159,6 +159,7 @@ class Run:
         argument: What the function gets of a trial.
         told: Called with each trial after its value was told.
         seed: Of the random numbers of functions that other processes evaluate.
+        complete: Whether other threads have told all that is left.
     """
 
     trials: AskTell
@@ -168,6 +169,7 @@ class Run:
     argument: Callable[[Any], Any] = attrgetter("argument")
     told: Callable[[Any], object] = lambda trial: None
     seed: int = 0
+    complete: Callable[[], bool] = lambda: False
     reason: StopReason = DONE
     pace: Pace = field(default_factory=lambda: Pace())
 
@@ -191,13 +193,18 @@ class Run:
     @property
     def _over(self) -> bool:
         """Whether no evaluation is to begin any more; those under way are waited for."""
-        return self.monitor.look() is not None
+        return self.complete() or self.monitor.look() is not None
+
+    @property
+    def _waiting(self) -> list[Any]:
+        """Trials of an earlier run, and those that this thread has asked for; another thread tells its own."""
+        return [t for t in self.trials.pending if t.asker in (None, threading.get_native_id())]
 
     def _batches(self) -> None:
         """Values are told in the order of the trials; one that comes early is kept until its turn."""
         trials, scheduler = self.trials, self.scheduler
         while self.left and not self._over:
-            batch = trials.pending[: self.left] or self._ask(min(scheduler.pool.size, self.left))
+            batch = self._waiting[: self.left] or self._ask(min(scheduler.pool.size, self.left))
             ahead = deque(trial for trial in batch if trial.number not in trials.early)
             for trial in batch:
                 while trial.number not in trials.early and trial.value is None:
@@ -216,10 +223,10 @@ class Run:
     def _asynchronous(self) -> None:
         """Whoever is free gets a point at once; values are told as they come."""
         trials, scheduler = self.trials, self.scheduler
-        for trial in trials.pending:
+        for trial in self._waiting:
             if trial.number in trials.early and self.left:
                 self._tell(trial, trials.early[trial.number])
-        again = deque(trials.pending)
+        again = deque(self._waiting)
         while self.left and not (self._over and scheduler.idle):
             room = not self._over and scheduler.has_room(again[0] if again else None, self._places())
             for trial, evaluation in scheduler.collect(block=not room):
@@ -301,8 +308,9 @@ def run(
         stop: An event that ends the run when it is set.
     """
     check_count("budget", budget)
-    monitor = StoppingMonitor(criteria, owner.direction, bind_callback(callback, owner), stop or threading.Event())
-    done = sum(trial.value is not None and trial.source != "imported" for trial in owner.trials)
+    callback = bind_callback(callback, owner)
+    monitor = StoppingMonitor(criteria, owner.direction, callback, stop or threading.Event(), owner.has_best)
+    done = trials.optimizer.evaluated
     if done >= budget or monitor.look(owner.best if owner.has_best else None) is not None:
         return monitor.reason or DONE
     trials.plan(budget)
@@ -311,7 +319,16 @@ def run(
         f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
-        return Run(trials, budget - done, monitor, workers, argument, reporter.told, owner.seed)(f)
+        return Run(
+            trials,
+            budget - done,
+            monitor,
+            workers,
+            argument,
+            reporter.told,
+            owner.seed,
+            lambda: bool(trials.optimizer.evaluated >= budget),
+        )(f)
 
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:

@@ -400,13 +400,12 @@ class Study:
         return self.best
 
     def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
-        """The loop, which leaves the study as it can be opened again."""
-        try:
-            return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
-        finally:
-            self._session.save_if_possible()
+        """The loop."""
+        with self._session.run():
+            try:
+                return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
 
     def stop(self) -> None:
         """End the run that is going on, from any thread or from the callback; evaluations under way are waited for.
