@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import pickle
 import queue
+import random
 import signal
 import sys
 import threading
@@ -18,9 +19,12 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mctsvs.loop import worker_process
 from mctsvs.loop.evaluation import Evaluation, one_line
@@ -123,6 +127,7 @@ class ProcessPool(WorkerPool):
     ) -> None:
         self.size, self.timeout, self.seed = size, timeout, seed
         method = multiprocessing.get_start_method(allow_none=True) or ("fork" if sys.platform == "linux" else "spawn")
+        _check_generators(f)
         self.context = multiprocessing.get_context("fork" if method == "fork" else "spawn")
         self.f = f if method == "fork" else _pickled(f)
         if method != "fork":
@@ -233,6 +238,22 @@ def _signal(process: Any, number: int) -> None:
     if process.is_alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
+
+
+def _check_generators(f: Any) -> None:
+    """Every worker would have a copy of a generator that was made outside of the function, with the same numbers."""
+    function = inspect.unwrap(f.args[0] if isinstance(f, partial) and f.args else f)
+    if not inspect.isfunction(function):
+        return
+    used = inspect.getclosurevars(function)
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if isinstance(value, np.random.Generator | np.random.RandomState | random.Random):
+            warnings.warn(
+                f"worker processes have copies of {name!r}, which repeat each other's random numbers: make it inside "
+                f"the function, as np.random.default_rng(np.random.randint(2**31))",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def _check_guarded() -> None:

@@ -77,7 +77,7 @@ class StoppingCriteria:
         target: A value at least this good, of a feasible point.
         max_seconds: No evaluation begins later than so many seconds after the call.
         patience: So many evaluations in a row that were no better than the best before.
-        max_failures: So many failed evaluations in a row.
+        max_failures: So many failed evaluations in a row; see `MISTAKES` for those that end it sooner.
     """
 
     target: float | None = None

@@ -47,6 +47,7 @@ class Study:
 
     Args:
         path: One file, on a disk of this machine. One process at a time writes to it, from any of its threads.
+            If its thread opens it again, between two runs, the older object is closed.
         space: The search space, as for `mctsvs.Optimizer`. It is needed to begin a study.
         direction: "minimize" or "maximize". A new study minimises by default.
         method: The method, as for `mctsvs.Optimizer`.
@@ -364,7 +365,8 @@ class Study:
             target: The run ends when a feasible point has a value at least this good.
             max_seconds: No evaluation begins later than this many seconds after the call.
             patience: The run ends after this many evaluations of this call in a row without improvement.
-            max_failures: The run ends with an error after this many failures in a row.
+            max_failures: The run ends with an error after this many failures in a row. If nothing has succeeded yet, it
+                ends after three equal ones of a TypeError, NameError, KeyError, AttributeError or ImportError.
             callback: Called as `callback(study, trial)` after each evaluation, or as scipy calls one of a single
                 argument; a list of them is possible. True, or StopIteration, ends the run.
             progress: Show how far the run is. The standard `logging` is told under "mctsvs" in any case.
