@@ -245,7 +245,10 @@ def _check_generators(f: Any) -> None:
     function = inspect.unwrap(f.args[0] if isinstance(f, partial) and f.args else f)
     if not inspect.isfunction(function):
         return
-    used = inspect.getclosurevars(function)
+    try:
+        used = inspect.getclosurevars(function)
+    except ValueError:  # it uses a name that has no value yet
+        return
     for name, value in {**used.globals, **used.nonlocals}.items():
         if isinstance(value, np.random.Generator | np.random.RandomState | random.Random):
             warnings.warn(
