@@ -13,9 +13,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mctsvs.optimizer.trial import as_constraints, as_value, split
+from mctsvs.optimizer.trial import as_constraints, split
 from mctsvs.utils.formatting import as_text, printable, tidy
-from mctsvs.utils.validation import InputError
+from mctsvs.utils.validation import InputError, as_value
 
 
 class Evaluation(NamedTuple):

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
-from mctsvs.utils.validation import Array, Indices, InputError
+from mctsvs.utils.validation import Array, Indices, InputError, as_number
 
 SHOWN = 6  # variables in the text of a trial
 
@@ -254,31 +252,3 @@ def as_attrs(given: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise InputError(f"the attributes of a trial cannot be stored: {error}") from None
     return attrs
-
-
-def as_value(value: Any) -> float:
-    """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
-    number = as_number(value)
-    if number is None:
-        hint = "tell a float, or None if the evaluation failed"
-        if isinstance(value, tuple | list) and len(value) > 1:
-            hint = "there is one objective only, and measured constraints are (value, {name: number})"
-        raise InputError(f"the value {value!r:.60} is not a number: {hint}")
-    return number if math.isfinite(number) else math.nan
-
-
-def as_number(value: Any) -> float | None:
-    """A float, NaN for None, an infinity for what is beyond all floats; None for what is no number."""
-    if value is None:
-        return math.nan
-    number = None
-    if not isinstance(value, str | bytes | bool | complex):
-        try:
-            array = np.asarray(value)
-            if array.size == 1 and array.dtype.kind in "iufO":
-                number = float(array.item())
-        except OverflowError:  # a whole number beyond all floats
-            return math.inf if value > 0 else -math.inf
-        except (TypeError, ValueError):
-            pass
-    return number

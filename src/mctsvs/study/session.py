@@ -17,7 +17,7 @@ from typing import Any
 
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.optimizer import Optimizer
-from mctsvs.optimizer.trial import Trial, TrialDetails, as_value
+from mctsvs.optimizer.trial import Trial, TrialDetails
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
 from mctsvs.study.files import WriterLock, save_beside
@@ -25,7 +25,7 @@ from mctsvs.study.journal import Event, Journal
 from mctsvs.study.replay import StudyContents, details_of, read, revive, value_of
 from mctsvs.study.tables import Row
 from mctsvs.utils.formatting import as_text
-from mctsvs.utils.validation import Array, InputError, StudyError
+from mctsvs.utils.validation import Array, InputError, StudyError, as_value
 
 LEAST_THINKING = 50.0  # the method's state is stored when repeating its thoughts would take this many times longer
 
