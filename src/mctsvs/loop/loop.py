@@ -91,6 +91,7 @@ class InMemory:
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
+        evaluation = evaluation.fitting(opt._core.trials.names)
         opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
         return trial, opt.has_best and opt.best is trial
 
@@ -245,6 +246,8 @@ class Run:
         return asked
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
+        if evaluation.refused and not self.trials.optimizer.has_best:  # as it would be each time: nothing is told
+            raise InputError(evaluation.message)
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
         self.told(trial)

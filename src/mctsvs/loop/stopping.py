@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mctsvs.optimizer.trial import Trial
-from mctsvs.utils.validation import InputError, check_count, check_number
+from mctsvs.utils.validation import InputError, as_bool, check_count, check_number
 
 Callback = Callable[..., object]
 """Of (optimizer or study, trial), or of a single argument as in scipy; see `bind_callback`."""
@@ -174,7 +174,7 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
 
     def bound(trial: Trial) -> bool:
         try:
-            return call(trial) is True
+            return as_bool(call(trial)) is True
         except StopIteration:
             return True
 

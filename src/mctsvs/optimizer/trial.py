@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mctsvs.methods.history import EXTERNAL
@@ -106,6 +106,7 @@ class Trial:
         constraints: Name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told.
         noise: Standard deviation of the value's noise, where it was told.
         attrs: Notes of the user's, anything that JSON can say; stored when the trial is told.
+        unmeasured: Whether it was told without constraints, before others that have some.
 
     Example:
         >>> (trial,) = opt.ask()
@@ -128,6 +129,7 @@ class Trial:
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
+    unmeasured: bool = False
 
     @property
     def x(self) -> Array:
@@ -157,8 +159,9 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether all measured constraints, if there are any, are known to hold."""
-        return all(c <= 0.0 for c in (self.constraints or {}).values())
+        """Whether it has not failed, and all constraints that the run measures, if any, are known to hold there."""
+        known = self.value is not None and not self.failed and not self.unmeasured
+        return known and all(c <= 0.0 for c in (self.constraints or {}).values())
 
     @property
     def details(self) -> TrialDetails:
@@ -217,6 +220,22 @@ def split(result: Any) -> tuple[Any, Mapping[str, Any] | None]:
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
         return result
     return result, None
+
+
+def unknown_constraint(given: Mapping[str, float] | None, names: Sequence[str]) -> str:
+    """What is wrong where one of them is not among these names, of which there may be none yet; else empty."""
+    unknown = [name for name in given or () if names and name not in names]
+    return f"there is no constraint {unknown[0]!r}: the first trial that had any had {tuple(names)}" if unknown else ""
+
+
+def with_all(details: TrialDetails, names: Sequence[str]) -> TrialDetails:
+    """The same with all constraints of the run, those not given as unknown; an error if there is another one."""
+    given = details.constraints
+    if not given or not names or tuple(given) == tuple(names):
+        return details
+    if wrong := unknown_constraint(given, names):
+        raise InputError(wrong)
+    return replace(details, constraints={name: given.get(name, math.nan) for name in names})
 
 
 def as_constraints(given: Any) -> dict[str, float] | None:

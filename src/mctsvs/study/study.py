@@ -16,7 +16,7 @@ from mctsvs.loop.stopping import Callback, StoppingCriteria, StopReason, StopSta
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
-from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
+from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
 from mctsvs.study import tables
@@ -149,8 +149,7 @@ class Study:
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
-        with self._session.mutex:
-            return any(t.value is not None and not t.failed for t in self.trials)
+        return self._session.best is not None
 
     @property
     def pending(self) -> list[Trial]:
@@ -278,8 +277,7 @@ class Study:
         Example:
             >>> study.tell(trial, 1.5, constraints={"stress": -0.2})
         """
-        details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._session.record(trial, value, message, details)
+        self._session.record(trial, value, message, constraints, noise)
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Add points that are to be evaluated before the method's own.

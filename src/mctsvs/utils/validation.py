@@ -78,6 +78,20 @@ def as_number(value: Any) -> float | None:
         return None
 
 
+def as_vector(values: Any) -> Array | None:
+    """Several numbers as an array, NaN where one is masked or None; bools are 0 and 1. None for what is no numbers."""
+    try:
+        array = np.asanyarray(values)
+    except ValueError:  # rows of different lengths
+        return None
+    if array.dtype.kind == "O":
+        found = [as_number(value) for value in array.flat]
+        return None if None in found else np.array(found, np.float64).reshape(array.shape)
+    if array.dtype.kind not in "iufb":
+        return None
+    return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+
+
 def as_value(value: Any) -> float:
     """The value of an evaluation; NaN for what stands for a failure: None, NaN, an infinity, and what is masked."""
     number = as_number(value)
