@@ -168,7 +168,7 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
             return callback(owner, trial)
         best = owner.best if owner.has_best else trial
         if arguments == ["intermediate_result"]:
-            done = sum(t.value is not None for t in owner.trials)
+            done = sum(t.counts for t in owner.trials)
             return callback(intermediate_result=IntermediateResult(best.argument, float(best.value or 0.0), done))
         return callback(best.argument)
 

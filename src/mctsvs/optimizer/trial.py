@@ -152,6 +152,11 @@ class Trial:
         return self.value is not None and not math.isnan(self.value)
 
     @property
+    def counts(self) -> bool:
+        """Whether it was evaluated in this run: told, and not imported. A budget counts these."""
+        return self.value is not None and self.source != "imported"
+
+    @property
     def failed(self) -> bool:
         """Whether it was told, and nothing is known: neither the value nor any measured constraint."""
         known = self.has_value or not all(math.isnan(c) for c in (self.constraints or {}).values())

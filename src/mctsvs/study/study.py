@@ -160,7 +160,7 @@ class Study:
     def evaluated(self) -> int:
         """How many trials were told, without those imported. A budget counts these."""
         with self._session.mutex:
-            return sum(t.value is not None and t.source != "imported" for t in self.trials)
+            return sum(t.counts for t in self.trials)
 
     def importance(self) -> dict[str, float]:
         """How much each variable matters.
