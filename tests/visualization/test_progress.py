@@ -103,7 +103,7 @@ def test_the_log_tells_the_story(caplog: pytest.LogCaptureFixture) -> None:
     assert any("testing groups" in text for text in said)
     assert sum(": value " in text for text in said) == 60
     failed = sum(trial.failed for trial in result.trials)
-    assert sum("failed: no finite value" in text for text in said) == failed > 0
+    assert sum("failed: the function returned None" in text for text in said) == failed > 0
     assert f"best value {result.fun:.6g}" in [text.partition(": ")[2] for text in said if "best value" in text][-2]
     assert levels == {logging.DEBUG, logging.INFO, logging.WARNING}
 
