@@ -266,9 +266,7 @@ def as_noise(given: Any) -> float | None:
         return None
     noise = as_number(given)
     if noise is None or not 0.0 <= noise < math.inf:
-        raise InputError(
-            f"noise={short(given)} cannot be used: it is a standard deviation, a finite number of at least 0"
-        )
+        raise InputError(f"noise={short(given)} cannot be used: it is a standard deviation, a number of at least 0")
     return noise
 
 
