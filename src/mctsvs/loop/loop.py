@@ -91,6 +91,7 @@ class InMemory:
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
+        evaluation = evaluation.fitting(opt._core.trials.names)
         opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
         return trial, opt.has_best and opt.best is trial
 
@@ -158,6 +159,7 @@ class Run:
         workers: Who evaluates.
         argument: What the function gets of a trial.
         told: Called with each trial after its value was told.
+        first: Whether nothing has been evaluated yet. A function that then returns no value ends the run.
         seed: Of the random numbers of functions that other processes evaluate.
         complete: Whether other threads have told all that is left.
     """
@@ -168,6 +170,7 @@ class Run:
     workers: Workers = HERE
     argument: Callable[[Any], Any] = attrgetter("argument")
     told: Callable[[Any], object] = lambda trial: None
+    first: bool = False
     seed: int = 0
     complete: Callable[[], bool] = lambda: False
     reason: StopReason = DONE
@@ -254,6 +257,9 @@ class Run:
         return asked
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
+        if evaluation.refused and self.first:  # a mistake in the function, which is to be mended before it costs more
+            raise InputError(evaluation.message)
+        self.first = False
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
         self.told(trial)
@@ -326,8 +332,9 @@ def run(
             workers,
             argument,
             reporter.told,
-            owner.seed,
-            lambda: bool(trials.optimizer.evaluated >= budget),
+            first=done == 0,
+            seed=owner.seed,
+            complete=lambda: bool(trials.optimizer.evaluated >= budget),
         )(f)
 
 

@@ -22,8 +22,8 @@ import numpy as np
 from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
-from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, as_float, variable_of
-from mctsvs.utils.validation import Array, Indices, InputError, State
+from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, variable_of
+from mctsvs.utils.validation import Array, Indices, InputError, State, as_number
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
@@ -379,7 +379,8 @@ class Space:
     def _natural(self, v: int, value: Any) -> float:
         """NaN, if it is no value of the variable."""
         if v not in self._labels:
-            return as_float(value)
+            number = as_number(value)
+            return math.nan if number is None else number
         labels = [*self._labels[v].values(), value]
         at = labels.index(value)
         return math.nan if at == len(labels) - 1 else [*self._labels[v]][at]
