@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mctsvs.optimizer.trial import Trial, TrialDetails
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Integer, Region, Space, Variable
@@ -43,6 +45,7 @@ NEAR = 0.85  # a name as like "value" as that is meant so: `valu` and `values`, 
 STAMPS = ("asked", "told")  # columns that are moments, in seconds since 1970
 EMPTY = {"", "nan", "NaN", "None", "NaT", "<NA>"}
 FORMULA = re.compile(r"[=+\-@\t\r](?![\w.+-]*\Z)")  # to a spreadsheet; not a number or a word such as -O2
+NEARBY, HALVINGS = 1e-12, 60  # where a point is looked for whose values are exactly those of the table
 ABSENT = object()  # the value of an empty cell
 
 
@@ -165,7 +168,7 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> int:
             table["message"] = str, [_quoted(t.message) for t in told]
             with path.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
-                writer.writerow(map(_quoted, table))
+                writer.writerow(_quoted(name) or '""' for name in table)
                 writer.writerows(zip(*(cells for _, cells in table.values()), strict=True))
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
@@ -296,9 +299,10 @@ def _read_csv(path: Path, name: str) -> Table:
             lines = [line for line in csv.reader(file) if line]
     finally:
         csv.field_size_limit(limit)
-    header = [_unquoted(cell) for cell in lines[0]] if lines else []
+    header = lines[0] if lines else []
     while header and not header[-1]:  # spreadsheets write empty columns at the end
         header.pop()
+    header = [_unquoted(cell) for cell in header]
     for i, line in enumerate(lines[1:], 1):
         cells = len(line) if any(line[len(header) :]) else min(len(line), len(header))
         if cells != len(header):
@@ -344,16 +348,38 @@ def _from_table(table: Table, region: Region) -> list[Row]:
     extra = _extra_names(table.columns, taken)
     asked, told = (_free("trial_", name, taken) for name in STAMPS)
     point_of = _point_reader(table, region.space)
+    vectors = []
     for i, row in enumerate(table.rows, 1):
         if _is_empty(row["value"]) and _is_empty(row.get(told)) and not _is_empty(row.get(asked)):
             continue  # a trial of `dataframe` that waits for its value
         with _place(f"row {i} of {table.name}"):
-            unit = region.space.encode_params(point_of(row))
-            region.check(unit)
+            vectors.append(region.space.vector(point_of(row)))
             said = row.get("message")
             message = said if isinstance(said, str) else "" if _is_empty(said) else str(said)
-            found.append((unit, as_value(_number(row["value"])) + 0.0, message, _details(row, extra)))
-    return found
+            found.append((i, as_value(_number(row["value"])) + 0.0, message, _details(row, extra)))
+    units = _encoded(region.space, np.array(vectors).reshape(-1, len(region.space)))
+    for unit, (i, *_) in zip(units, found, strict=True):
+        with _place(f"row {i} of {table.name}"):
+            region.check(unit)
+    return [(unit, *more) for unit, (_, *more) in zip(units, found, strict=True)]
+
+
+def _encoded(space: Space, x: Array) -> Array:
+    """(n, D) points of the unit cube that decode as x, (n, V), to the last bit: `encode` may be a rounding error off."""
+    u, first = space.encode(x), space.offsets[:-1]
+    off = np.flatnonzero((space.decode(u) != x).any(axis=1))
+    low, high = np.maximum(u[off] - NEARBY, 0.0), np.minimum(u[off] + NEARBY, 1.0)
+    wrong = np.zeros(low.shape, np.bool_)
+    wrong[:, first] = space.decode(u[off]) != x[off]
+    for _ in range(HALVINGS):
+        middle = np.where(wrong, (low + high) / 2.0, u[off])
+        below = np.zeros(wrong.shape, np.bool_)
+        below[:, first] = space.decode(middle) < x[off]
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    better = np.zeros(wrong.shape, np.bool_)
+    better[:, first] = space.decode(np.where(wrong, high, u[off])) == x[off]
+    u[off] = np.where(wrong & better, high, u[off])
+    return u
 
 
 def _point_reader(table: Table, space: Space) -> Callable[[Mapping[Any, Any]], dict[str, Any]]:
