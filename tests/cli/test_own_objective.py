@@ -323,28 +323,3 @@ def test_conditions_defaults_and_every_kind(folder: Path) -> None:
     rows = list(csv.DictReader((folder / "table.csv").read_text().splitlines()))
     assert [float(row["value"]) for row in rows] == one["values"]
     assert all((row["slope"] == "") == (row["kind"] == "a" or row["flag"] == "False") for row in rows)
-
-
-def test_the_value_of_a_program_may_have_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("space.toml").write_text("a = [0, 1]\n")
-    command = ["--command", "echo cost {a} elapsed 12.5", "--space", "space.toml", "--quiet"]
-    run = ["run", *command, "--study", "run.db", "--budget"]
-    assert main([*run, "3", "--value", "cost"]) == 0
-    assert main([*run, "4"]) == 0  # the study knows it
-    assert main(["resume", "run.db", *command[:2], "--budget", "5", "--quiet"]) == 0
-    with Study("run.db", readonly=True) as study:
-        assert [trial.value for trial in study.trials] == [trial.x[0] for trial in study.trials]
-    capsys.readouterr()
-    for arguments, words in (
-        ([*run, "9", "--value", "elapsed"], "the value of the study 'run.db' is 'cost', not 'elapsed'"),
-        (["run", *command, "--value", "a", "--constraint", "a"], "'a' is the value and a constraint"),
-        (["run", *command, "--value", " "], "the value needs a name"),
-        (["run", "tune.py:f", "--value", "a"], "--value goes with --command"),
-    ):
-        assert main(arguments) == 2
-        assert words in capsys.readouterr().err
-    assert main(["run", *command, "--value", "costs", "--budget", "2", "--max-failures", "9"]) == 1
-    assert "printed no number after 'costs': cost" in capsys.readouterr().err
