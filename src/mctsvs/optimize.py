@@ -20,7 +20,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.trial import Recommendation, Trial
-from mctsvs.utils.formatting import listed
+from mctsvs.utils.formatting import listed, printable
 from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
@@ -435,4 +435,4 @@ def result_of(opt: Optimizer, ending: StopReason) -> Result:
 def violated(trial: Trial) -> str:
     """The constraints that do not hold there, and by how much; what is not known may not hold."""
     found = {name: c for name, c in (trial.constraints or {}).items() if not c <= 0.0}
-    return listed([f"{name} (not known)" if math.isnan(c) else f"{name} by {c:.3g}" for name, c in found.items()])
+    return printable(listed([f"{n} (not known)" if math.isnan(c) else f"{n} by {c:.3g}" for n, c in found.items()]))
