@@ -109,7 +109,20 @@ def test_output_that_is_no_text_does_no_harm() -> None:
     assert python(code)(np.array([0.5, 0])) == 2.5
 
 
-ALONE = ["0,5", "1,234.5", "−3", "12:30:01", "12:30pm", "1/3", "10^-3", "100%", "1–2", "3±1", "$5", "2024-01-05T12:30:01"]
+ALONE = [
+    "0,5",
+    "1,234.5",
+    "−3",
+    "12:30:01",
+    "12:30pm",
+    "1/3",
+    "10^-3",
+    "100%",
+    "1–2",
+    "3±1",
+    "$5",
+    "2024-01-05T12:30:01",
+]
 
 
 def last_number(output: str) -> float:
@@ -148,7 +161,12 @@ def test_the_last_number_counts(output: str, value: float) -> None:
 
 
 def test_long_rows_of_digits_take_no_time() -> None:
-    for output in ("1" * 1_000_000 + "x 4", "1," * 300_000 + "x 4", "5" + "!" * 1_000_000 + "x 4", "a 1 " * 100_000 + "4"):
+    for output in (
+        "1" * 1_000_000 + "x 4",
+        "1," * 300_000 + "x 4",
+        "5" + "!" * 1_000_000 + "x 4",
+        "a 1 " * 100_000 + "4",
+    ):
         assert last_number(output) == 4.0  # all ways to split them would take days
     with pytest.raises(EvaluationFailed, match=r"^printed 1{200} as its last number$"):
         python('print("1" * 5000)')(np.array([0.5, 0]))

@@ -148,7 +148,7 @@ class Unstored:
 
 
 def given_again(plain: Sequence[Any], given: Any, otherwise: Unstored | None = None) -> list[Any]:
-    """The constraints that were stored as `plain`. Functions are not stored: `otherwise`, or they must be given again."""
+    """The constraints that were stored as `plain`. Functions are not stored: `otherwise`, or give them again."""
     if given is not None:
         if (now := stored(as_list(given))) != list(plain):
             raise InputError(f"the constraints {short(now)} are not those that were stored: {short(list(plain))}")

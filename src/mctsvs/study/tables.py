@@ -44,7 +44,7 @@ OWN = ("number", "value", "source", "iteration", "message")
 NEAR = 0.85  # a name as like "value" as that is meant so: `valu` and `values`, not `volume`
 STAMPS = ("asked", "told")  # columns that are moments, in seconds since 1970
 EMPTY = {"", "nan", "NaN", "None", "NaT", "<NA>"}
-FORMULA = re.compile(r"[=+\-@\t\r](?![\w.+-]*\Z)")  # to a spreadsheet; not a number or a word such as -O2
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\w.+-]*\Z)")  # to a spreadsheet; not a number or a word such as -O2
 NEARBY, HALVINGS = 1e-12, 60  # where a point is looked for whose values are exactly those of the table
 ABSENT = object()  # the value of an empty cell
 
@@ -255,11 +255,6 @@ class Table:
     native: bool = False
     """Whether the cells are Python's values, in place of the texts of a file."""
 
-    def __post_init__(self) -> None:
-        for column, times in Counter(self.columns).items():
-            if column != "" and times > 1:
-                raise InputError(f"{self.name} has the column {column!r} twice: give each a name of its own")
-
     def check(self, wanted: Collection[str], needed: str) -> None:
         there = set(self.columns)
         for column in wanted:
@@ -276,20 +271,28 @@ def _kind(path: Path) -> str:
 
 def _read(source: Any) -> Table:
     if not isinstance(source, str | os.PathLike):
-        return Table("the table", list(source.columns), source.to_dict("records"), native=True)
+        names = _distinct("the table", list(source.columns))
+        return Table("the table", names, source.to_dict("records"), native=True)
     path, name = Path(source), f"the file {str(source)!r}"
     kind = _kind(path)
     try:
         if kind == "csv":
             return _read_csv(path, name)
         table = _pyarrow().parquet.read_table(path)
-        return Table(name, table.column_names, table.to_pylist())
+        return Table(name, _distinct(name, table.column_names), table.to_pylist())
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except (ValueError, csv.Error) as error:
         raise InputError(f"cannot read {str(path)!r} as {kind}: {error}") from None
+
+
+def _distinct(name: str, columns: list[Any]) -> list[Any]:
+    for column, times in Counter(columns).items():
+        if column != "" and times > 1:
+            raise InputError(f"{name} has the column {column!r} twice: give each a name of its own")
+    return columns
 
 
 def _read_csv(path: Path, name: str) -> Table:
@@ -302,7 +305,7 @@ def _read_csv(path: Path, name: str) -> Table:
     header = lines[0] if lines else []
     while header and not header[-1]:  # spreadsheets write empty columns at the end
         header.pop()
-    header = [_unquoted(cell) for cell in header]
+    header = _distinct(name, [_unquoted(cell) for cell in header])
     for i, line in enumerate(lines[1:], 1):
         cells = len(line) if any(line[len(header) :]) else min(len(line), len(header))
         if cells != len(header):
@@ -365,7 +368,7 @@ def _from_table(table: Table, region: Region) -> list[Row]:
 
 
 def _encoded(space: Space, x: Array) -> Array:
-    """(n, D) points of the unit cube that decode as x, (n, V), to the last bit: `encode` may be a rounding error off."""
+    """(n, D) points of the unit cube that decode as x, (n, V), to the last bit: `encode` may round."""
     u, first = space.encode(x), space.offsets[:-1]
     off = np.flatnonzero((space.decode(u) != x).any(axis=1))
     low, high = np.maximum(u[off] - NEARBY, 0.0), np.minimum(u[off] + NEARBY, 1.0)
