@@ -33,7 +33,7 @@ VARIABLES = st.one_of(
 JSON = st.recursive(st.none() | st.booleans() | NUMBERS | TEXTS, lambda x: st.lists(x, max_size=2), max_leaves=4)
 SPACES = st.dictionaries(st.sampled_from(NAMES) | TEXTS, VARIABLES, min_size=1, max_size=5)
 TOLD = st.fixed_dictionaries(
-    {"value": st.none() | NUMBERS, "message": TEXTS, "noise": st.none() | st.floats(0, 9)},
+    {"value": st.none() | NUMBERS.map(lambda y: y + 0.0), "message": TEXTS, "noise": st.none() | st.floats(0, 9)},
     optional={
         "c": st.sampled_from([math.nan, -math.inf]) | st.floats(0.1, 9),
         "attrs": st.dictionaries(TEXTS, JSON, max_size=2),

@@ -240,11 +240,6 @@ def _check_direction(theirs: str, ours: str) -> None:
         raise InputError(f"cannot import a study that is to {theirs} into one to {ours}: change the sign of its values")
 
 
-def _check_direction(theirs: str, ours: str) -> None:
-    if theirs != ours:
-        raise InputError(f"cannot import a study that is to {theirs} into one to {ours}: change the sign of its values")
-
-
 @dataclass(frozen=True)
 class Table:
     """Rows of cells by the names of their columns, and what the table is called in errors."""

@@ -56,7 +56,7 @@ def lasting_output() -> Iterator[Output]:
         except OSError:
             os.open(os.devnull, os.O_RDWR)
     out, err = Output(sys.stdout), Output(sys.stderr)
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             yield out
         finally:
