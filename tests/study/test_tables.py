@@ -45,7 +45,9 @@ PLAINLY: dict[str, Any] = {"value": 1.0, "message": "", "noise": None}
 
 
 def told(opt: Optimizer, rows: list[dict[str, Any]]) -> list[Any]:
-    for row, trial in zip(rows, opt.ask(len(rows)), strict=False):  # a small space has fewer
+    for row, trial in zip(
+        rows, opt.ask(min(len(rows), int(min(opt.space.size, 9)))), strict=False
+    ):  # a small space has fewer
         trial.attrs.update(row.get("attrs", {}))
         constraints = {"c": row["c"]} if "c" in row else None
         opt.tell(trial, row["value"], row["message"], constraints=constraints, noise=row["noise"])

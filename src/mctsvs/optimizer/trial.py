@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices, InputError, as_number, check_text
