@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from mctsvs import Boolean, Categorical, Float, InputError, Integer, Optimizer, Ordinal, Space, minimize
+from mctsvs.optimizer.trial import TrialDetails
 from mctsvs.study import tables
 
 WORDS = ["", "1", "True", "None", "nan", "null", '"1"', "=1+2", "-O2", "@SUM(A1)", "(1, 2)", "a,b", " a ", "é\n", "'x"]
@@ -166,7 +167,7 @@ def test_a_trial_that_waits_is_no_failed_evaluation(tmp_path: Path) -> None:
         lambda: Space.of({"a\ud800": (0, 1)}),
         lambda: Categorical(["x", ("y", "\ud800")]),
         lambda: minimize(lambda x: (1.0, {"c\ud800": 1.0}), [(0, 1)], budget=2),
-        lambda: (Optimizer([(0, 1)]).ask()[0].attrs and None) or tables.TrialDetails.of(attrs={"a": "\ud800"}),
+        lambda: (Optimizer([(0, 1)]).ask()[0].attrs and None) or TrialDetails.of(attrs={"a": "\ud800"}),
     ],
 )
 def test_half_a_character_is_refused_at_once(wrong: Any) -> None:
