@@ -277,6 +277,7 @@ def _begin_study(
         if not study.trials and not study.optimizer.enqueued:
             enqueue_x0(study, arguments.x0)
         arguments.own = (arguments.problem or arguments.program) if own else None
+        arguments.value = getattr(problem.function, "value", None)
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}
         study.set_user_attr(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
         if isinstance(problem, UserProblem) and problem.file is not None:

@@ -136,19 +136,34 @@ def stored(given: Sequence[Any]) -> list[Any]:
     return plain
 
 
-def given_again(plain: Sequence[Any], given: Any) -> list[Any]:
-    """The constraints that were stored as `plain`. Functions are not stored, so that they must be given again."""
+class Unstored:
+    """A function that a study names and does not hold: what was proposed is known to have satisfied it."""
+
+    __name__ = "function"
+
+    def __init__(self) -> None:
+        self.repeating = True  # while the study is read
+
+    def __call__(self, point: Any) -> bool:
+        if not self.repeating:
+            raise InputError("a function is among the constraints of this study: give it again with constraints=")
+        return True
+
+
+def given_again(plain: Sequence[Any], given: Any, otherwise: Unstored | None = None) -> list[Any]:
+    """The constraints that were stored as `plain`. Functions are not stored: `otherwise`, or give them again."""
     if given is not None:
         if (now := stored(as_list(given))) != list(plain):
             raise InputError(f"the constraints {short(now)} are not those that were stored: {short(list(plain))}")
         return as_list(given)
     for item in plain:
-        if isinstance(item, dict) and "function" in item:
+        if isinstance(item, dict) and "function" in item and otherwise is None:
             raise InputError(
                 f"the function {item['function']!r} is among the constraints, and functions are not stored: give all "
                 f"of them again with constraints="
             )
-    return [item if isinstance(item, str) else LinearConstraint(**item) for item in plain]
+    functions = [otherwise if "function" in item else item for item in plain]
+    return [LinearConstraint(**item) if isinstance(item, dict) else item for item in functions]
 
 
 class LinearConstraint(SimpleNamespace):
@@ -222,6 +237,12 @@ class _Reader:
 
     def conditions(self) -> list[tuple[Affine, float, float]]:
         """Terms, limit and sign of each: terms <= limit, and the sign is -1 where it was written with >=."""
+        try:
+            return self._conditions()
+        except RecursionError:
+            self.fail("it is nested too deeply")
+
+    def _conditions(self) -> list[tuple[Affine, float, float]]:
         sides, signs = [self.sum()], []
         while (relation := self.take(*RELATIONS, *REFUSED)) is not None:
             if relation in REFUSED:

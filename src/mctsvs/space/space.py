@@ -23,7 +23,7 @@ from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
 from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, variable_of
-from mctsvs.utils.validation import Array, Indices, InputError, State, as_number
+from mctsvs.utils.validation import Array, Indices, InputError, State, as_number, check_text
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
@@ -60,6 +60,8 @@ class Space:
         self.fixed = dict(fixed or {})
         if not len(bounds):
             raise InputError(f"the space has 0 variables{' to search' * bool(fixed)}: it must have at least one")
+        for name in names or ():
+            check_text("the name", str(name))
         self._declared, self._variables = None if names is None else tuple(names), tuple(variables)
         self._choices = {v: var.labels for v, var in enumerate(variables) if isinstance(var, Categorical)}
         sizes = np.ones(len(bounds), np.intp)

@@ -127,13 +127,13 @@ class Session:
                 f"because a study says so: name it with method="
             )
         try:
-            return revive(current, self.constraints)
+            return revive(current, self.constraints, readonly=self.lock is None)
         except InputError:  # such as a library that is not installed here
             raise
         except Exception:  # another version of the method has another state; what happened is the same
             self._contents = read(self.journal, method_state=False)
         try:
-            return revive(self._contents, self.constraints)
+            return revive(self._contents, self.constraints, readonly=self.lock is None)
         except InputError:
             raise
         except Exception as error:

@@ -344,16 +344,9 @@ class Study:
             >>> study.import_points("earlier.csv")
         """
         self._session.check_writable()
-        rows = tables.rows(source, self.space, self.direction)
+        rows = tables.rows(source, self.optimizer.region, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
-        for i, (unit, *_) in enumerate(rows, 1):
-            try:
-                self.optimizer.region.check(unit)
-            except InputError as error:
-                named = isinstance(source, str | os.PathLike)
-                place = f"row {i} of the file {str(source)!r}" if named else f"evaluation {i} of the source"
-                raise InputError(f"{place}: {error}") from None
         self._session.insert(rows)
         return len(rows)
 
@@ -491,11 +484,14 @@ class Study:
 
         return write(self, path)
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the trials as a table that `import_points` reads.
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the trials that were told as a table. `import_points` reads it back unchanged.
 
         Args:
             path: The file to write. Its name ends in .csv or .parquet.
+
+        Returns:
+            How many they are.
 
         Raises:
             InputError: The file cannot be written, or a library for it is not installed.
@@ -503,7 +499,7 @@ class Study:
         Example:
             >>> study.export("trials.csv")
         """
-        tables.export(Path(path), self.trials, self.space)
+        return tables.export(Path(path), self.trials, self.space)
 
     def close(self) -> None:
         """Close the file, so that other processes can write to it. Closing it again does nothing.
