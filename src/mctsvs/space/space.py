@@ -12,7 +12,7 @@ A fixed variable has no place in u and x: only `params` has it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from reprlib import repr as short  # a bad value may be a million numbers long
 from typing import Any
@@ -227,18 +227,22 @@ class Space:
         for v in everything if self._conditions is None else self._conditions.order:
             if among is not None and v not in among:
                 continue
-            there, values = self._there(rows)[:, v], self.values(v)
-            if len(rows) + there.sum() * (len(values) - 1.0) > most:
+            there = self._there(rows)[:, v]
+            if len(rows) + there.sum() * (self.sizes[v] - 1.0) > most:
                 return None
-            copies = np.where(there, len(values), 1)
+            copies = np.where(there, int(self.sizes[v]), 1)
             rows = np.repeat(rows, copies, axis=0)
-            rows[np.repeat(there, copies), v] = np.tile(values, there.sum())
+            rows[np.repeat(there, copies), v] = np.tile(self.values(v), there.sum())
         return rows
 
     def values(self, v: int) -> Array:
         """All values of a variable that has finitely many, in natural units."""
-        (low, high), values = self.bounds[v], self._scale.grid.values(v)
-        return np.asarray(np.minimum(low + np.arange(self.sizes[v]) if values is None else values, high))
+        return self.nth(v, np.arange(self.sizes[v]))
+
+    def nth(self, v: int, place: Array) -> Array:
+        """The values of such a variable at these places of its order, counted from 0."""
+        (low, high), values = self.bounds[v], self._scale.grid.nth(v, place)
+        return np.asarray(np.minimum(low + place if values is None else values, high))
 
     @cached_property
     def standard(self) -> Array:
@@ -257,14 +261,15 @@ class Space:
         return self.encode(self.standard) if given else None
 
     def other_value(self, v: int, value: float, reach: int, rng: np.random.Generator) -> float:
-        """Another value of such a variable, at most `reach` steps away; of a category, any other."""
-        values = self.values(v)
-        if len(values) == 1:
+        """Another value of such a variable, at most `reach` places away; of a category, any other."""
+        x = self.standard.copy()
+        x[v] = value
+        place, last = self._scale.places(x)[v], self.sizes[v] - 1.0
+        first, last = (0.0, last) if v in self._choices else (max(0.0, place - reach), min(last, place + reach))
+        if first == last:
             return value
-        at = int(np.abs(values - value).argmin())
-        near = values if v in self._choices else values[max(0, at - reach) : at + reach + 1]
-        others = near[near != values[at]]
-        return float(others[rng.integers(len(others))])
+        other = first + rng.integers(int(last - first))
+        return float(self.nth(v, other + (other >= place)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
@@ -335,17 +340,26 @@ class Space:
 
     def params_at(self, x: Array) -> dict[str, Any]:
         """name -> Python value at x, (V,), of the variables that exist."""
-        values: list[Any] = x.tolist()
-        for v in np.flatnonzero(self._scale.whole).tolist():
-            values[v] = int(values[v])
+        return next(self.params_of(x[None]))
+
+    def params_of(self, X: Array) -> Iterator[dict[str, Any]]:
+        """name -> Python value at each of X, (n, V), of the variables that exist."""
+        columns: list[list[Any]] = X.T.tolist()
+        for v in self._wholes:
+            columns[v] = list(map(int, columns[v]))
         for v, labels in self._labels.items():
-            values[v] = labels[values[v]]
-        found = dict(zip(self.names, values, strict=True))
-        found |= {name: fixed.value for name, fixed in self.fixed.items()}
-        if self._conditions is not None:
-            there = self._conditions.active(x)
-            found = {name: value for (name, value), is_there in zip(found.items(), there, strict=True) if is_there}
-        return {name: found[name] for name in self._declared or () if name in found} if self.fixed else found
+            columns[v] = [labels[value] for value in columns[v]]
+        there = None if self._conditions is None else self._conditions.active(X)
+        for i, values in enumerate(zip(*columns, strict=True)):
+            found = dict(zip(self.names, values, strict=True))
+            found |= {name: fixed.value for name, fixed in self.fixed.items()}
+            if there is not None:
+                found = {name: value for (name, value), is_there in zip(found.items(), there[i], strict=True) if is_there}
+            yield {name: found[name] for name in self._declared or () if name in found} if self.fixed else found
+
+    @cached_property
+    def _wholes(self) -> list[int]:
+        return [int(v) for v in np.flatnonzero(self._scale.whole)]
 
     def encode_params(self, params: Mapping[str, Any]) -> Array:
         """The canonical u, (D,), of name -> value: the inverse of `params`."""
