@@ -203,6 +203,15 @@ class Space:
         """(V,) how many values each variable has; infinite for a continuous one."""
         return self._scale.sizes
 
+    @property
+    def order(self) -> Indices:
+        """(V,) the variables, each behind those that it depends on."""
+        return np.arange(len(self)) if self._conditions is None else self._conditions.order
+
+    def misfits(self, x: Array) -> Mask:
+        """Which values of x, (V,) or (n, V), are out of bounds, not whole or not on their grid."""
+        return self._scale.misfits(x)
+
     @cached_property
     def size(self) -> float:
         """How many points there are; infinite where a variable is continuous, or where they are too many to count."""
@@ -213,7 +222,7 @@ class Space:
         rows = self.every(parents, most=MOST_COUNTED)
         if rows is None:
             return math.inf
-        rest = self._there(rows)
+        rest = self.there(rows)
         rest[:, parents] = False
         with np.errstate(over="ignore"):
             return float(np.where(rest, self.sizes, 1.0).prod(axis=1).sum())
@@ -223,11 +232,11 @@ class Space:
 
         None, if they are more than `most`.
         """
-        rows, everything = self.standard[None], np.arange(len(self))
-        for v in everything if self._conditions is None else self._conditions.order:
+        rows = self.standard[None]
+        for v in self.order:
             if among is not None and v not in among:
                 continue
-            there = self._there(rows)[:, v]
+            there = self.there(rows)[:, v]
             if len(rows) + there.sum() * (self.sizes[v] - 1.0) > most:
                 return None
             copies = np.where(there, int(self.sizes[v]), 1)
@@ -294,7 +303,7 @@ class Space:
     def decode(self, u: Array) -> Array:
         """u, (D,) or (n, D), in natural units: (V,) or (n, V), always within the bounds."""
         x = self._decode(np.clip(_points(u, self.n_coordinates, "u"), 0.0, 1.0))
-        return x if self._conditions is None else np.where(self._there(x), x, self.standard)
+        return x if self._conditions is None else np.where(self.there(x), x, self.standard)
 
     def _decode(self, point: Array) -> Array:
         """As if all variables existed."""
@@ -308,9 +317,9 @@ class Space:
         """Which variables exist at u, (D,) or (n, D): (V,) or (n, V); all, where none has conditions."""
         if self._conditions is None:
             return np.ones((*np.shape(u)[:-1], len(self)), np.bool_)
-        return self._there(self.decode(u))
+        return self.there(self.decode(u))
 
-    def _there(self, x: Array) -> Mask:
+    def there(self, x: Array) -> Mask:
         """Which variables exist at x, in natural units."""
         if self._conditions is None:
             return np.ones(x.shape, np.bool_)
@@ -324,7 +333,7 @@ class Space:
     def encode(self, x: Array) -> Array:
         """The canonical u, (D,) or (n, D), of natural units x, (V,) or (n, V): the inverse of `decode`."""
         x = _points(x, len(self), "x")
-        bad = self._scale.misfits(x)
+        bad = self.misfits(x)
         if bad.any():
             at = tuple(np.argwhere(bad)[0].tolist())
             raise self._misfit(at[-1], x[at].item())
@@ -384,7 +393,7 @@ class Space:
                 x[v] = self._natural(v, value)
                 if math.isnan(x[v]) or x[v] > self.bounds[v, 1]:
                     raise self._misfit(v, value)
-        there = self._there(x)
+        there = self.there(x)
         for name, is_there in zip(self.names, there, strict=True):
             if is_there and name not in params:
                 raise InputError(f"variable {name!r} is missing: the names must be {short(self.names)}")
@@ -417,7 +426,7 @@ class Space:
         """Move the coordinates of discrete and absent variables, in `point` itself, to where x has its place."""
         self._place_all(point, x)
         if self._conditions is not None:
-            absent = ~self._there(x)[..., self.owner]
+            absent = ~self.there(x)[..., self.owner]
             np.copyto(point, self._standard_unit, where=absent)
         return point
 
