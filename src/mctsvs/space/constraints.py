@@ -177,7 +177,7 @@ REFUSED = {
     "**": "powers are not linear: give a function of the point instead",
 }
 REFUSED |= {"=": "write ==", "!=": "write <= or >=", "^": REFUSED["**"]}
-NO_ROOM = "an equality of continuous variables leaves no room for points: solve it for one variable, and leave that out"
+NO_ROOM = "an equality leaves no room for points beside continuous variables: solve it for one, and leave that out"
 Affine = dict[int, float]  # a number plus multiples of variables: position -> coefficient
 ONE = -1  # the position of the number
 
@@ -232,7 +232,7 @@ class _Reader:
         if self.tokens[self.at][0] != "end":
             self.fail(f"{self.tokens[self.at][1]!r} is not expected there")
         if not 1 <= len(signs) <= 2:
-            self.fail("it needs one <=, >= or ==, such as 'x1 + 2*x2 <= 100'")
+            self.fail("it needs one <= or >= or ==, such as 'x1 + 2*x2 <= 100'")
         found = []
         pairs = zip(sides, sides[1:], signs, strict=False)
         for left, right, sign in ((left, right, sign) for left, right, both in pairs for sign in both):

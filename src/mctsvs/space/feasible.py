@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK = 4096  # points that are looked at together
 MOVES = 64  # looked at beside a point
+QUICK = 16  # looked at in a step of a walk
 FEW = 4  # of them feasible: then some variables are redrawn together
 REDRAWN = 2.0**12  # combinations of the values that are redrawn
 SLACK = 1e-9  # of the size of its terms: so much more is forgiven a row of which not all terms are known
@@ -136,10 +137,8 @@ class FeasibleSet:
     def walked(self, x: Array, rng: np.random.Generator, steps: int, among: Indices | None = None) -> Array:
         """The end of a random walk from one feasible point to the next."""
         for _ in range(steps):
-            following = next(self.beside(x, rng, among, n=MOVES), None)
-            if following is None:
-                break
-            x = following
+            following = next(self.beside(x, rng, among, n=QUICK), None)
+            x = x if following is None else following
         return x
 
     def _distinct(self, X: Array, x: Array) -> Array:
@@ -147,39 +146,47 @@ class FeasibleSet:
         X = X[~self.space.misfits(X).any(axis=1)]
         if self.space.conditional:
             X = np.where(self.space.there(X), X, self.space.standard)
-        X = X[(X != x).any(axis=1)]
-        return X[np.sort(np.unique(X, axis=0, return_index=True)[1])] if len(X) else X
+        first = {row.tobytes(): i for i, row in reversed(list(enumerate(X + 0.0)))}
+        first.pop((x + 0.0).tobytes(), None)
+        return X[sorted(first.values())]
 
     def _moved(self, x: Array, rng: np.random.Generator, among: Indices, n: int) -> Array:
         """(n, V) x with another value of one variable, two exchanged, or steps of two; not all are in the space."""
-        space, X, rows = self.space, np.repeat(x[None], n, axis=0), np.arange(n)
+        space, rows = self.space, np.arange(n)
         _, group, counts = np.unique(x[among], return_inverse=True, return_counts=True)
-        chances = 1.0 / counts[group] / len(counts)  # a value that few have is exchanged as often as another
-        i, j = rng.choice(among, n, p=chances / chances.sum()), rng.choice(among, n)
-        way = rng.integers(3, size=n)
+        chances = np.cumsum(1.0 / counts[group])  # a value that few have is exchanged as often as another
+        i = among[np.searchsorted(chances, rng.random(n) * chances[-1] * (1.0 - 1e-12))]
+        j = among[rng.integers(len(among), size=n)]
+        way, up = rng.integers(3, size=n), rng.choice([-1.0, 1.0], n)
+        reach = up * np.exp(rng.random(n) * np.log(np.maximum(space.sizes[i] - 1.0, 1.0))).round()
+        places = np.repeat(space.places(x)[None], n, axis=0)
+        alone = rows[way == 0]
+        places[alone, i[alone]] += reach[alone]
+        listed = alone[self._kinds[i[alone]] > 0]  # categories, which have no order
+        places[listed, i[listed]] %= space.sizes[i[listed]]
+        X = np.where(np.isinf(space.sizes), x, space.at(places))
         swapped = rows[(way == 1) & (self._kinds[i] == self._kinds[j])]
         X[swapped, i[swapped]], X[swapped, j[swapped]] = x[j[swapped]], x[i[swapped]]
-        sizes = space.sizes[i]
-        reach = np.exp(rng.random(n) * np.log(np.maximum(sizes - 1.0, 1.0))).round() * rng.choice([-1.0, 1.0], n)
-        for row in rows[way == 0]:
-            v = int(i[row])
-            X[row, v] = space.other_value(v, x[v], max(1, int(abs(reach[row]))), rng)
-        for row in rows[(way == 2) & (i != j)]:
-            one, other = self._steps_together(int(i[row]), int(j[row]), rng)
-            X[row, i[row]] += reach[row] * one
-            X[row, j[row]] += reach[row] * other
+        both = rows[(way == 2) & (i != j)]
+        one, other = self._steps_together(i[both], j[both], rng)
+        X[both, i[both]] += reach[both] * one
+        X[both, j[both]] += reach[both] * other
         return X
 
-    def _steps_together(self, i: int, j: int, rng: np.random.Generator) -> tuple[float, float]:
-        """Steps of two variables that leave a row as it is in which both are; else a sum or a difference."""
-        shared = np.flatnonzero((self.table[:, i] != 0.0) & (self.table[:, j] != 0.0))
-        if len(shared):
-            a, b = self.table[int(rng.choice(shared)), [i, j]]
-            whole = a == np.rint(a) and b == np.rint(b)
-            divisor = float(np.gcd(int(a), int(b))) if whole else min(abs(a), abs(b))
-            return b / divisor, -a / divisor
-        step = max(self._steps[i], self._steps[j], 1e-12)
-        return step, step if rng.random() < 0.5 else -step
+    def _steps_together(self, i: Indices, j: Indices, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Steps of pairs of variables that leave a row as it is in which both are; else a sum or a difference."""
+        step = np.maximum(self._steps[i], self._steps[j])
+        one, other = step, step * rng.choice([-1.0, 1.0], len(i))
+        if len(self.table):
+            row = rng.integers(len(self.table), size=len(i))
+            a, b = self.table[row, i], self.table[row, j]
+            shared = (a != 0.0) & (b != 0.0)
+            whole = (a == np.rint(a)) & (b == np.rint(b))
+            divisor = np.gcd(np.rint(a).astype(np.int64), np.rint(b).astype(np.int64)).astype(np.float64)
+            divisor = np.where(whole, divisor, np.minimum(np.abs(a), np.abs(b)))
+            divisor[~shared] = 1.0
+            one, other = np.where(shared, b / divisor, one), np.where(shared, -a / divisor, other)
+        return one, other
 
     def _redrawn(self, x: Array, rng: np.random.Generator, among: Indices) -> Array:
         """Points with other values of some variables of one or two rows, which are redrawn together."""

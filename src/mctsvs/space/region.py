@@ -200,11 +200,13 @@ class Region:
         """(D,) coordinates of continuous variables."""
         return np.isinf(self.space.sizes)[self.space.owner]
 
-    def strolled(self, inside: Array, rng: np.random.Generator, moved: Indices | None = None) -> Array:
+    def strolled(
+        self, inside: Array, rng: np.random.Generator, moved: Indices | None = None, steps: int = LONGEST
+    ) -> Array:
         """The end of a random walk of the discrete variables `moved`, from a point inside."""
         if self.discrete is None:
             return inside
-        steps = min(LONGEST, 2 * len(self.discrete.variables))
+        steps = min(steps, 2 * len(self.discrete.variables))
         x = self.discrete.walked(self.space.decode(inside), rng, steps, moved)
         return np.where(self._continuous, inside, self.space.encode(x))
 

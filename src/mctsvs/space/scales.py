@@ -83,6 +83,11 @@ class Grid:
             return np.asarray(self.tables.values[row, np.asarray(place, dtype=np.intp)])
         return np.asarray(self.low[at] + self.step[at] * place)
 
+    def at(self, places: Array) -> Array:
+        """The values at these places of their orders, the first or the last one for those beyond."""
+        places = np.clip(places.take(self.variables, axis=-1), 0.0, self.bins - 1.0)
+        return self.tables.decode(np.asarray(self.low + places * self.step))
+
     def encode(self, x: Array) -> Array:
         """The middles of the values' parts."""
         return np.asarray((self.places(x) + 0.5) / self.bins)
@@ -162,6 +167,13 @@ class Scale:
         places = x - self.bounds[0]
         places[..., self.grid.variables] = self.grid.places(x)
         return np.asarray(places)
+
+    def at(self, places: Array) -> Array:
+        """The values at these places; NaN where there is none, and continuous ones of no meaning."""
+        low, high = self.bounds
+        x = np.minimum(low + places, high)
+        x[..., self.grid.variables] = self.grid.at(places)
+        return np.where((places >= 0.0) & (places < self.sizes), np.minimum(x, high), np.nan)
 
     def misfits(self, x: Array) -> Mask:
         """Which values are out of bounds, not whole or not on their grid."""

@@ -253,6 +253,14 @@ class Space:
         (low, high), values = self.bounds[v], self._scale.grid.nth(v, place)
         return np.asarray(np.minimum(low + place if values is None else values, high))
 
+    def places(self, x: Array) -> Array:
+        """The place that each value of x, (V,) or (n, V), has in its variable's order; continuous: of no meaning."""
+        return self._scale.places(x)
+
+    def at(self, places: Array) -> Array:
+        """x, (V,) or (n, V), with the values at these places; NaN where there is none."""
+        return self._scale.at(places)
+
     @cached_property
     def standard(self) -> Array:
         """(V,) the default of each variable, or the middle of its values, in natural units; the first of a category."""
@@ -273,7 +281,7 @@ class Space:
         """Another value of such a variable, at most `reach` places away; of a category, any other."""
         x = self.standard.copy()
         x[v] = value
-        place, last = self._scale.places(x)[v], self.sizes[v] - 1.0
+        place, last = self.places(x)[v], self.sizes[v] - 1.0
         first, last = (0.0, last) if v in self._choices else (max(0.0, place - reach), min(last, place + reach))
         if first == last:
             return value
