@@ -49,7 +49,7 @@ FAMILIES: dict[str, tuple[Mapping[str, Any], Any, int]] = {
     "steps": ({n: Float(0.0, 1.0, step=0.1) for n in "abc"}, "0.1*a + 0.1*b + 0.1*c == 0.1", 66),
     "assignments": (MATRIX, LINES, 6),
     "far from each other": (PAIR, lambda p: (7 * p["a"] + 3 * p["b"]) % 31 == 0 and p["a"] % 4 == 1, 8),
-    "an inequality": (THREE, "a + 2*b <= c", 50),
+    "an inequality": (THREE, "a + 2*b <= c", 70),
 }
 
 
@@ -76,7 +76,7 @@ def test_a_run_ends_when_all_that_is_allowed_was_evaluated_once(family: str, met
         ({f"b{i}": Boolean() for i in range(40)}, lambda p: sum(p.values()) == 20),
         ({f"b{i}": Boolean() for i in range(22)}, lambda p: sum(p.values()) == 3),
         ({f"b{i}": Boolean() for i in range(40)}, "sum(b0:b39) == 20"),
-        ({f"c{i}": Categorical("uvwxyz") for i in range(6)}, all_different),
+        ({f"c{i}": Categorical(list("uvwxyz")) for i in range(6)}, all_different),
         ({n: Integer(0, 10**12) for n in "abc"}, "a + b + c == 1000000000000"),
     ],
 )
@@ -110,9 +110,9 @@ def problems(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
         salt, share = draw(st.integers(0, 99)), draw(st.sampled_from([0.05, 0.3, 0.8]))
         constraints.append(lambda p: np.random.default_rng([salt, *repr(sorted(p.items())).encode()]).random() < share)
     if numbers and draw(st.booleans()):
-        terms = " + ".join(f"{draw(st.integers(-2, 2))}*{name}" for name in numbers)
+        terms = " + ".join(f"{draw(st.integers(-2, 2))}*{name}" for name in numbers[1:] or numbers)
         relation, limit = draw(st.sampled_from(["<=", ">=", "=="])), draw(st.integers(-3, 6))
-        constraints.append(f"{terms} + 0.5*{numbers[0]} {relation} {limit}")
+        constraints.append(f"{terms} + 2.5*{numbers[0]} {relation} {limit}")
     return space, constraints
 
 
@@ -129,20 +129,21 @@ def allowed(space: Mapping[str, Any], constraints: list[Any]) -> set[tuple[Any, 
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems(), st.integers(0, 99))
 def test_a_run_without_end_evaluates_exactly_the_allowed_points(problem: Any, seed: int) -> None:
     space, constraints = problem
     expected = allowed(space, constraints)
-    try:
-        opt = Optimizer(space, method="random", seed=seed, constraints=constraints)
-        seen = [tuple(sorted(opt.ask()[0].params.items())) for _ in range(len(expected))]
-        with pytest.raises(SpaceExhausted) as over:
-            opt.ask()
-        assert not isinstance(over.value, NothingFound)
-        assert sorted(seen, key=repr) == sorted(expected, key=repr)
-    except InputError as error:
-        assert not expected or "no variable in it" in str(error), error
+    if not expected:
+        with pytest.raises(InputError, match=r"no point of the space|no variable in it"):
+            Optimizer(space, method="random", constraints=constraints).ask()
+        return
+    opt = Optimizer(space, method="random", seed=seed, constraints=constraints)
+    seen = [tuple(sorted(opt.ask()[0].params.items())) for _ in range(len(expected))]
+    with pytest.raises(SpaceExhausted) as over:
+        opt.ask()
+    assert not isinstance(over.value, NothingFound)
+    assert sorted(seen, key=repr) == sorted(expected, key=repr)
 
 
 def test_what_was_not_proved_is_not_called_the_end() -> None:

@@ -20,7 +20,15 @@ from typing import Any, Protocol
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
 from mctsvs.loop.scheduler import Scheduler
-from mctsvs.loop.stopping import DONE, EXHAUSTED, StoppingCriteria, StoppingMonitor, StopReason, StopStatus, bind_callback
+from mctsvs.loop.stopping import (
+    DONE,
+    EXHAUSTED,
+    StoppingCriteria,
+    StoppingMonitor,
+    StopReason,
+    StopStatus,
+    bind_callback,
+)
 from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial

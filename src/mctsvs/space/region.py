@@ -21,6 +21,8 @@ Mask = npt.NDArray[np.bool_]
 HALVINGS = 30  # of the way from a point inside to one outside
 SEARCHED = 4000  # points tried before it is said that none is known that passes all tests
 SCANNED = 1 << 22  # points of a discrete space that are looked at to find one
+TESTED = 1 << 17  # of them with tests, where the space is too large to come to its end
+MISSES = 3  # steps in a row that lead no nearer to a point
 LONGEST = 60  # steps of a walk from one feasible point of a discrete space to the next
 
 
@@ -184,15 +186,16 @@ class Region:
         """A point inside nearer to u than `inside`, where steps of discrete variables lead to one."""
         if self.discrete is None:
             return inside
-        rng, distance = self._draws(u), float(((inside - u) ** 2).sum())
+        rng, distance, missed = self._draws(u), float(((inside - u) ** 2).sum()), 0
         for _ in range(LONGEST):
             beside = np.array(list(self.discrete.beside(self.space.decode(inside), rng)))
             points = self.space.encode(beside.reshape(-1, len(self.space)))
             points[:, self._continuous] = inside[self._continuous]
             distances = ((points - u) ** 2).sum(axis=1)
-            if distances.min(initial=np.inf) >= distance:
+            if distances.min(initial=np.inf) < distance:
+                inside, distance, missed = points[int(distances.argmin())], float(distances.min()), 0
+            elif (missed := missed + 1) == MISSES:
                 break
-            inside, distance = points[int(distances.argmin())], float(distances.min())
         return inside
 
     @cached_property
@@ -332,10 +335,11 @@ class Scan:
         return next(self._points)
 
     def _all(self, region: Region) -> Iterator[Array]:
-        feasible, looked = FeasibleSet(region, region._table, region._limits), 0
+        feasible = FeasibleSet(region, region._table, region._limits)
+        looked, tested = 0, 0
         for block, count in feasible.blocks():
-            looked += count
-            if looked > self._most:
+            looked, tested = looked + count, tested + len(block) * len(region.tests)
+            if looked > self._most or (tested > TESTED and region.space.size > self._most):
                 return
             for x in feasible.satisfying(block):
                 yield region.space.encode(x)

@@ -11,7 +11,6 @@ from mctsvs.space.linear_constraints import HalfSpaces, Ruler
 from mctsvs.space.region import Region
 from mctsvs.utils.validation import Array, Indices
 
-
 STEPS = 3  # between points of a random walk
 
 

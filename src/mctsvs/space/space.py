@@ -371,7 +371,9 @@ class Space:
             found = dict(zip(self.names, values, strict=True))
             found |= {name: fixed.value for name, fixed in self.fixed.items()}
             if there is not None:
-                found = {name: value for (name, value), is_there in zip(found.items(), there[i], strict=True) if is_there}
+                found = {
+                    name: value for (name, value), is_there in zip(found.items(), there[i], strict=True) if is_there
+                }
             yield {name: found[name] for name in self._declared or () if name in found} if self.fixed else found
 
     @cached_property
