@@ -93,7 +93,7 @@ def test_a_large_space_is_searched_to_the_end_of_the_budget(
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
-    kinds = st.one_of(
+    kinds: st.SearchStrategy[Any] = st.one_of(
         st.builds(lambda low, n: Integer(low, low + n), st.integers(-3, 3), st.integers(1, 5)),
         st.sampled_from([Boolean(), Ordinal([1, 4, 2]), Float(0.0, 1.0, step=0.25), Categorical(["u", "v", "w"])]),
         st.just(Integer(1, 6, log=True)),
