@@ -76,7 +76,6 @@ def run(
     variation: Mapping[str, Any] | None = None,
     faithful: bool = False,
     progress: Progress | None = None,
-    importance: bool = True,
 ) -> RunRecord:
     """Optimise `problem` with exactly `budget` evaluations.
 
@@ -89,7 +88,6 @@ def run(
         variation: How the problem was varied, for the record.
         faithful: Whether the method is run as the paper sets it; see `paper_options`.
         progress: Called after each evaluation.
-        importance: Whether to compute importance at the end, a model of all variables that takes seconds.
 
     Raises:
         InputError: The space has fewer points than the budget.
@@ -100,7 +98,7 @@ def run(
         opt = make_optimizer(problem, method, seed=seed, budget=check_count("budget", budget), options=chosen)
     record = RunRecord(RunSettings(problem.name, method, opt.seed, budget, chosen, dict(variation or {})), clock=clock)
     follow(problem, opt, record, progress)
-    record.conclude(opt, importance=importance)
+    record.conclude(opt)
     return record
 
 
@@ -112,7 +110,7 @@ def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress 
     noise, budget = np.random.default_rng([record.setting.seed, 1]), record.setting.budget
     trials = InMemory(search) if isinstance(search, Optimizer) else ForeignTrials(search, problem.direction)
     recorded = Recorded(trials, record, problem.direction)
-    monitor = StoppingMonitor(StoppingCriteria(max_failures=budget + 1), problem.direction)
+    monitor = StoppingMonitor(StoppingCriteria(max_failures=budget + 1), problem.direction, worked=True)
     told = (lambda trial: None) if progress is None else lambda trial: progress(record.best)
     workers = Workers(catch=(EvaluationFailed,))
     try:
@@ -141,6 +139,8 @@ class Point:
     variables: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
     iteration: int = 0  # 0: the initial design
     value: float | None = None
+    message: str = ""
+    asker: None = None
     times: TrialTimes = field(default_factory=TrialTimes, repr=False)
 
     @property

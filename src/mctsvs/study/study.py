@@ -16,6 +16,7 @@ from mctsvs.loop.stopping import Callback, StoppingCriteria, StopReason, StopSta
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
@@ -47,6 +48,7 @@ class Study:
 
     Args:
         path: One file, on a disk of this machine. One process at a time writes to it, from any of its threads.
+            If its thread opens it again, between two runs, the older object is closed.
         space: The search space, as for `mctsvs.Optimizer`. It is needed to begin a study.
         direction: "minimize" or "maximize". A new study minimises by default.
         method: The method, as for `mctsvs.Optimizer`.
@@ -63,7 +65,7 @@ class Study:
     Example:
         >>> study = Study("run.db", [(-5, 10)] * 300, direction="minimize", seed=0)
         >>> study.optimize(f, budget=600)
-        >>> study.best.x, study.best.value, study.importance()
+        >>> study.best.x, study.best.value, study.variables()
 
     Attributes:
         path: The file.
@@ -163,17 +165,47 @@ class Study:
         with self._session.mutex:
             return sum(t.value is not None and t.source != "imported" for t in self.trials)
 
-    def importance(self) -> dict[str, float]:
-        """How much each variable matters.
+    def variables(self, *, ranked: bool = False) -> VariableStatuses:
+        """Say which variables act, as far as evaluations prove it.
+
+        Args:
+            ranked: Fit a model to rank all variables. That is an estimate, and proves nothing.
 
         Returns:
-            Name -> score between 0 and 1, the most important first; see `Optimizer.importance`.
+            A row for each variable, the largest effect first; see `Optimizer.variables`.
 
         Example:
-            >>> list(study.importance())[:3]
+            >>> study.variables().active
         """
         with self._session.mutex:
-            return self.optimizer.importance()
+            return self.optimizer.variables(ranked=ranked)
+
+    def explain(self, f: Callable[[Any], Any], evaluations: int = 30, **how: Any) -> VariableStatuses:
+        """Evaluate f a few more times, at points that prove which variables act.
+
+        Args:
+            f: The objective.
+            evaluations: How many, at most.
+            how: Who evaluates, and what ends the run before that: keywords of `optimize`.
+
+        Returns:
+            What `variables` says then.
+
+        Example:
+            >>> study.explain(f, evaluations=30).summary
+        """
+        budget = self.evaluated + check_count("evaluations", evaluations)
+        self._session.plan(budget, evaluations)
+        callbacks = how.pop("callback", None) or []
+        callbacks = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
+        if not self._explained():
+            self.optimize(f, budget, callback=[*callbacks, lambda study, trial: self._explained()], **how)
+        return self.variables()
+
+    def _explained(self) -> bool:
+        """Whether there is nothing more to ask about the variables."""
+        with self._session.mutex:
+            return not self.pending and self.optimizer._core.explanation.next() is None
 
     def recommend(self) -> Recommendation:
         """Choose the evaluated point with the best expected value, which matters if values are noisy.
@@ -364,7 +396,8 @@ class Study:
             target: The run ends when a feasible point has a value at least this good.
             max_seconds: No evaluation begins later than this many seconds after the call.
             patience: The run ends after this many evaluations of this call in a row without improvement.
-            max_failures: The run ends with an error after this many failures in a row.
+            max_failures: The run ends with an error after this many failures in a row. If nothing has succeeded yet, it
+                ends after three equal ones of a TypeError, NameError, KeyError, AttributeError or ImportError.
             callback: Called as `callback(study, trial)` after each evaluation, or as scipy calls one of a single
                 argument; a list of them is possible. True, or StopIteration, ends the run.
             progress: Show how far the run is. The standard `logging` is told under "mctsvs" in any case.
@@ -400,13 +433,12 @@ class Study:
         return self.best
 
     def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
-        """The loop, which leaves the study as it can be opened again."""
-        try:
-            return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
-        finally:
-            self._session.save_if_possible()
+        """The loop."""
+        with self._session.run():
+            try:
+                return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
 
     def stop(self) -> None:
         """End the run that is going on, from any thread or from the callback; evaluations under way are waited for.
