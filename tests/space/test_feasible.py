@@ -109,7 +109,7 @@ def problems(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
     if draw(st.booleans()):
         salt, share = draw(st.integers(0, 99)), draw(st.sampled_from([0.05, 0.3, 0.8]))
         constraints.append(lambda p: np.random.default_rng([salt, *repr(sorted(p.items())).encode()]).random() < share)
-    if numbers and draw(st.booleans()):
+    if draw(st.booleans()) and numbers:
         terms = " + ".join(f"{draw(st.integers(-2, 2))}*{name}" for name in numbers[1:] or numbers)
         relation, limit = draw(st.sampled_from(["<=", ">=", "=="])), draw(st.integers(-3, 6))
         constraints.append(f"{terms} + 2.5*{numbers[0]} {relation} {limit}")

@@ -372,7 +372,13 @@ def _with_room(rows: Sequence[Row], space: Space) -> list[Row]:
                 names = [row.name] if row.name == rows[at].name else [rows[at].name, row.name]
                 both = f" {names[0]}" if len(names) == 1 else f"s {' and '.join(names)} together"
                 raise InputError(f"the constraint{both} cannot be used: {NO_ROOM}")
-            values = np.concatenate([row.coefficients, [row.limit], *(space.nth(int(v), np.arange(2.0)) for v in about)])
+            values = np.concatenate(
+                [
+                    row.coefficients,
+                    [row.limit],
+                    *(space.nth(int(v), np.arange(min(2.0, space.sizes[v]))) for v in about),
+                ]
+            )
             largest = np.abs(row.coefficients) @ np.abs(space.bounds).max(axis=1)
             rounding = 0.0 if (values == np.rint(values)).all() else float(largest) * 10.0**-DIGITS
             loose[i] = loose[at] = rounding
