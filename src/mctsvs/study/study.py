@@ -414,7 +414,7 @@ class Study:
                 f"{reason.message}, trial {last.number} with: {last.message}. "
                 f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
             )
-        if reason.status is StopStatus.EXHAUSTED:
+        if reason.status in (StopStatus.EXHAUSTED, StopStatus.NOT_FOUND):
             warnings.warn(f"{reason.message}; the run ends", RuntimeWarning, stacklevel=2)
         self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
         if not self.evaluated:
