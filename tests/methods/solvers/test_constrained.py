@@ -79,7 +79,7 @@ def test_variables_of_constraints_alone_are_found_too() -> None:
         (trial,) = opt.ask()
         value, constraints = f(trial.x)
         opt.tell(trial, value, constraints=constraints)
-    assert {name for name, score in opt.importance().items() if score > 0.5} == {"x3", "x17", "x41", "x60"}
+    assert set(opt.variables().active) == {"x3", "x17", "x41", "x60"}
     assert opt.best.feasible
     assert opt.best.value is not None
     assert opt.best.value < 0.01
@@ -90,7 +90,8 @@ def test_constraints_that_always_hold_and_no_value_at_all(method: str) -> None:
     opt = Optimizer([(0.0, 1.0)] * 4, method=method, seed=0)
     for _ in range(20):
         opt.tell(opt.ask()[0], None, constraints={"c": -1.0})
-    assert len({trial.x.tobytes() for trial in opt.trials}) == 20
+    repeats = sum(trial.purpose == "looking for noise" for trial in opt.trials)
+    assert len({trial.x.tobytes() for trial in opt.trials}) == 20 - repeats
 
 
 @pytest.mark.parametrize("method", ["auto", "scbo", "bo", "random"])
