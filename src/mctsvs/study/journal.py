@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import struct
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -107,17 +109,24 @@ class Journal:
         self.last = b""  # checksum of the last event read or written
         self.length = 0  # events read or written
         self._synced = 0.0
+        self._overwritten = False
+        self._watch: files.FileWatch | None = None  # of a writer
+        self._guard: files.SQLiteGuard | None = None
         with clear_errors(path):
-            self.connection = _connect(path, readonly)
-            try:
-                _check_header(self.connection, path)
-                if not readonly:
-                    self.connection.execute("PRAGMA journal_mode = WAL")
-                    self.connection.execute("PRAGMA synchronous = NORMAL")
-                    self._presence = files.FilePresence(path)
-            except BaseException:
-                self.connection.close()
-                raise
+            self._open(readonly)
+
+    def _open(self, readonly: bool) -> None:
+        self.connection = _connect(self.path, readonly)
+        try:
+            _check_header(self.connection, self.path)
+            if not readonly:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                self.connection.execute("PRAGMA synchronous = NORMAL")
+                self._guard = files.SQLiteGuard(self.path)
+                self._watch = files.FileWatch(self.path)
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def create(path: Path, meta: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
@@ -201,39 +210,48 @@ class Journal:
             raise damaged(self.path, "the method's state is not what was written")
         return codec.unpack(state.packed)
 
+    def as_stored(self) -> bytes:
+        """The bytes of a file that holds all that this one does."""
+        with self.snapshot():
+            return self.connection.serialize()
+
     # what changes it
 
     def set_meta(self, name: str, value: Any) -> None:
         row = _meta_row(name, value)
-        self._check_present()
-        with clear_errors(self.path):
+        with self._writing():
             self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
 
     def append(self, events: Sequence[Event], state: bytes | None = None) -> None:
         """Events, and the method's state after them, in one transaction."""
-        self._check_present()
         now = time.monotonic()
         wait = now - self._synced > SYNC_SECONDS
         rows, seq, last = _rows(events, self.length, self.last)
-        one = self.connection.execute
-        with clear_errors(self.path):
-            try:
-                if wait:
-                    one("PRAGMA synchronous = FULL")
-                one("BEGIN IMMEDIATE")
-                self._move_head(seq, last)
-                self.connection.executemany(INSERT, rows)
-                if state is not None:
-                    row = (seq, state, _state_checksum(seq, last, state))
-                    one("INSERT OR REPLACE INTO method_state VALUES (0, ?, ?, ?)", row)
-                one("COMMIT")
-            finally:
-                self._roll_back()
-                if wait:
-                    one("PRAGMA synchronous = NORMAL")
+        with self._writing():
+            one = self.connection.execute
+            one(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+            one("BEGIN IMMEDIATE")
+            self._move_head(seq, last)
+            self.connection.executemany(INSERT, rows)
+            if state is not None:
+                row = (seq, state, _state_checksum(seq, last, state))
+                one("INSERT OR REPLACE INTO method_state VALUES (0, ?, ?, ?)", row)
+            one("COMMIT")
         if wait:
             self._synced = now
         self.length, self.last = seq, last
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Around a change: of the file that was opened, and all of it or nothing."""
+        self.check()
+        assert self._watch is not None
+        with clear_errors(self.path):
+            try:
+                yield
+            finally:
+                self._roll_back()
+                self._watch.note()
 
     def _move_head(self, seq: int, last: bytes) -> None:
         """Events follow what this process has read or written, nothing else."""
@@ -248,14 +266,52 @@ class Journal:
         if self.connection.in_transaction:
             self.connection.rollback()
 
-    def _check_present(self) -> None:
-        what = self._presence.wrong()
-        if what:
-            raise LostError(f"the study {str(self.path)!r} was lost during the run ({what})")
+    def check(self) -> None:
+        """Where anybody has changed the file, it must still hold all that was read and written; raises a `LostError`.
+
+        SQLite reads again only what it has not in memory, so the file is read by a connection of its own.
+        """
+        if self._watch is None or not self._watch.changed:
+            return
+        what = self._watch.gone
+        if not what:
+            try:
+                if self._watch.log_gone:
+                    self.close()  # which writes what was in the log to the file
+                    self._open(readonly=False)
+                seen = self._watch.now()
+                self._compare()
+                self._watch.seen = seen
+                return
+            except StudyError:
+                self._overwritten, what = True, "it was overwritten or cut off"
+        raise LostError(f"the study {str(self.path)!r} was lost during the run ({what})")
+
+    def _compare(self) -> None:
+        other = Journal(self.path, readonly=True)
+        try:
+            with other.snapshot():
+                other.meta()
+                for _ in other.events():
+                    pass
+        finally:
+            other.close()
+        if (other.length, other.last) != (self.length, self.last):
+            raise damaged(self.path, "its events are others")
 
     def close(self) -> None:
-        with clear_errors(self.path):
-            self.connection.close()
+        guard, watch = self._guard, self._watch
+        self._guard = self._watch = None
+        try:
+            if guard is not None and not self._overwritten:
+                guard.unlock()
+            with clear_errors(self.path):
+                self.connection.close()
+            if watch is not None and self._overwritten:
+                watch.remove_log()
+        finally:
+            if guard is not None:
+                guard.close()
 
 
 def _meta_row(name: str, value: Any) -> tuple[str, bytes, bytes]:
@@ -295,7 +351,7 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     """A connection that makes no file where there is none.
 
     A reader that may write, and does not, tidies up the helper files when it is the last one to close. Where it may
-    not write, the study can be read all the same.
+    not write, or SQLite cannot, the study can be read all the same.
     """
     address = f"file:{quote(str(path.absolute()))}"
 
@@ -311,13 +367,34 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
 
     if not readonly:
         return connect("mode=rw")
-    if path.is_file() and os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK):
-        connection = connect("mode=rw")
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+    writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     try:
-        return connect("mode=ro")
-    except sqlite3.OperationalError:
-        if path.is_file() and not Path(f"{path}-wal").exists():
-            return connect("mode=ro&immutable=1")
+        connection = connect("mode=rw" if writable else "mode=ro")
+    except sqlite3.OperationalError as error:
+        if not path.is_file() or error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            raise
+        with suppress(OSError, sqlite3.Error):  # what is wrong with the file itself is what counts
+            return _copied(path)
         raise
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _copied(path: Path) -> sqlite3.Connection:
+    """The study in memory, where SQLite cannot make the files that it wants beside it, as on a full disk."""
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        if not os.path.exists(f"{path}-wal"):
+            address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+            with closing(sqlite3.connect(address, uri=True)) as alone:
+                alone.backup(memory)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                for ending in ("", "-wal"):
+                    shutil.copyfile(f"{path}{ending}", f"{folder}/copy{ending}")
+                with closing(sqlite3.connect(f"{folder}/copy")) as copy:
+                    copy.backup(memory)
+    except BaseException:
+        memory.close()
+        raise
+    return memory

@@ -176,8 +176,8 @@ def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
                 opt._core.insert(contents.trials[event.number].unit, value_of(event), event.text, details_of(event))
     if not same:
         warnings.warn(
-            "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
-            "bit as it would have gone on there",
+            "this machine, or this version of mctsvs, computes other points than the one that wrote the study: the run "
+            "goes on, but not bit for bit as it would have gone on there",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -22,6 +22,7 @@ import numpy as np
 
 from mctsvs.optimizer.trial import Trial, TrialDetails, as_value
 from mctsvs.space import Integer, Ordinal, Space, Variable
+from mctsvs.utils.output import written
 from mctsvs.utils.validation import Array, InputError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def dataframe(trials: Sequence[Trial], space: Space, *, times: bool = False) -> 
 
 def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
     kind = _kind(path)
-    try:
+    with written(path):
         if kind == "parquet":
             _write_parquet(path, trials, space)
             return
@@ -100,8 +101,6 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> None:
             writer = csv.writer(file)
             writer.writerow(table)
             writer.writerows(zip(*(cells for _, cells in table.values()), strict=True))
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 def _write_parquet(path: Path, trials: Sequence[Trial], space: Space) -> None:
