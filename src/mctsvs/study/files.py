@@ -34,7 +34,9 @@ def left_over(path: Path) -> list[str]:
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a new file; it is there under its name only once it is complete, and never replaces another one."""
-    for helper in left_over(path):  # SQLite would take what is in it for the end of the new file
+    for helper in (
+        [] if os.path.lexists(path) else left_over(path)
+    ):  # SQLite would take what is in it for the end of the new file
         raise StudyError(
             f"{helper!r} is left over from another file called {path.name!r}: delete or move it before you begin a "
             f"new study there"
@@ -49,7 +51,8 @@ def write_new(path: Path, data: bytes) -> None:
                 os.fsync(file.fileno())
             _rename(fresh, path)
         finally:
-            fresh.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what is left behind does no harm
+                fresh.unlink()
     except FileExistsError:
         raise StudyError(f"{str(path)!r} exists already: give the name of a new file") from None
     except OSError as error:
@@ -96,6 +99,10 @@ class FileWatch:
         """What it is now is right."""
         self.seen = self.now()
 
+    def note_file(self) -> None:
+        """The same, but what has happened to the log is still to be looked into."""
+        self.seen = self.now()[0], self.seen[1]
+
     @property
     def changed(self) -> bool:
         return self.now() != self.seen
@@ -112,7 +119,7 @@ class FileWatch:
     def log_gone(self) -> bool:
         """Whether the log alone is no longer there; who has it open still has what was in it."""
         (file, log), (old_file, old_log) = self.now(), self.seen
-        return file == old_file and log[:2] != old_log[:2]
+        return file == old_file and bool(old_log) and log[:2] != old_log[:2]
 
     def remove_log(self) -> None:
         """SQLite would take it for the end of a file that somebody has written over ours."""

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from mctsvs.study import codec, files
-from mctsvs.study.errors import LostError, clear_errors, damaged, reading
+from mctsvs.study.errors import DamagedError, LostError, clear_errors, damaged, reading
 from mctsvs.utils.validation import StudyError
 
 APPLICATION = 0x6D637673  # "mcvs", in the file's header
@@ -112,21 +112,21 @@ class Journal:
         self._overwritten = False
         self._watch: files.FileWatch | None = None  # of a writer
         self._guard: files.SQLiteGuard | None = None
-        with clear_errors(path):
-            self._open(readonly)
+        self._open(readonly)
 
     def _open(self, readonly: bool) -> None:
-        self.connection = _connect(self.path, readonly)
-        try:
-            _check_header(self.connection, self.path)
-            if not readonly:
-                self.connection.execute("PRAGMA journal_mode = WAL")
-                self.connection.execute("PRAGMA synchronous = NORMAL")
-                self._guard = files.SQLiteGuard(self.path)
-                self._watch = files.FileWatch(self.path)
-        except BaseException:
-            self.close()
-            raise
+        with clear_errors(self.path):
+            self.connection = _connect(self.path, readonly)
+            try:
+                _check_header(self.connection, self.path)
+                if not readonly:
+                    self.connection.execute("PRAGMA journal_mode = WAL")
+                    self.connection.execute("SELECT seq FROM head").fetchone()  # makes the files beside it
+                    self._guard = files.SQLiteGuard(self.path)
+                    self._watch = files.FileWatch(self.path)
+            except BaseException:
+                self.close()
+                raise
 
     @staticmethod
     def create(path: Path, meta: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
@@ -278,12 +278,13 @@ class Journal:
             try:
                 if self._watch.log_gone:
                     self.close()  # which writes what was in the log to the file
+                    self._watch.note_file()
                     self._open(readonly=False)
                 seen = self._watch.now()
                 self._compare()
                 self._watch.seen = seen
                 return
-            except StudyError:
+            except DamagedError:
                 self._overwritten, what = True, "it was overwritten or cut off"
         raise LostError(f"the study {str(self.path)!r} was lost during the run ({what})")
 
@@ -292,23 +293,24 @@ class Journal:
         try:
             with other.snapshot():
                 other.meta()
+                state = other.method_state()
                 for _ in other.events():
-                    pass
+                    if state is not None and state.seq == other.length:
+                        other.unpacked(state)
         finally:
             other.close()
         if (other.length, other.last) != (self.length, self.last):
             raise damaged(self.path, "its events are others")
 
     def close(self) -> None:
-        guard, watch = self._guard, self._watch
-        self._guard = self._watch = None
+        guard, self._guard = self._guard, None
         try:
             if guard is not None and not self._overwritten:
                 guard.unlock()
             with clear_errors(self.path):
                 self.connection.close()
-            if watch is not None and self._overwritten:
-                watch.remove_log()
+            if self._watch is not None and self._overwritten:
+                self._watch.remove_log()
         finally:
             if guard is not None:
                 guard.close()
@@ -339,7 +341,7 @@ def _check_header(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
     if application != APPLICATION:
-        raise StudyError(f"{str(path)!r} is not a study: it is an SQLite file of another program")
+        raise DamagedError(f"{str(path)!r} is not a study: it is an SQLite file of another program")
     if version != FORMAT:
         raise StudyError(
             f"the study {str(path)!r} has format {version}, and this version of mctsvs reads format {FORMAT}: open it "
