@@ -347,9 +347,9 @@ def test_a_disk_that_is_really_full_is_called_full(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", KILLED.replace("== 30", "== 5"), str(path)])
         done = 5
         Path(f"{path}-shm").unlink()  # of the log that stays behind, it is made again
-        with (tmp_path / "fill").open("ab", buffering=0) as file, contextlib.suppress(OSError):
+        with (tmp_path / "fill").open("ab", buffering=0) as rest, contextlib.suppress(OSError):
             while True:
-                file.write(bytes(1024))
+                rest.write(bytes(1024))
         for _ in range(2):
             with pytest.raises(StudyError, match="the disk is full"):
                 Study(path)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import os
 import secrets
 import socket
 import struct
 import tempfile
 import threading
+import time
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from mctsvs.study.errors import unwritable
 from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import StudyError
 
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+fcntl: Any = None
+with contextlib.suppress(ImportError):  # Windows
+    fcntl = importlib.import_module("fcntl")
 
+ORPHANS = 5.0  # seconds that children of a dead process have to let go of its lock
 HELPERS = ("-wal", "-shm", "-journal")  # endings of the files that SQLite keeps beside a database
 
 
@@ -72,7 +73,10 @@ def _rename(fresh: Path, path: Path) -> None:
 
 def save_beside(path: Path, data: bytes) -> Path:
     """Write the data under a free name like this one, beside it or else among the temporary files."""
-    for folder in (path.parent, Path(tempfile.gettempdir())):
+    folders = [path.parent]
+    with contextlib.suppress(OSError):  # there is none with room
+        folders.append(Path(tempfile.gettempdir()))
+    for folder in folders:
         for number in range(1, 1000):
             free = folder / f"{path.stem}-saved-{number}{path.suffix}"
             if os.path.lexists(free) or left_over(free):
@@ -82,7 +86,7 @@ def save_beside(path: Path, data: bytes) -> Path:
             except StudyError:
                 break
             return free
-    raise StudyError(f"nothing could be written beside {str(path)!r} or in {tempfile.gettempdir()!r}")
+    raise StudyError(f"nothing could be written in {' or '.join(repr(str(folder)) for folder in folders)}")
 
 
 class FileWatch:
@@ -168,6 +172,7 @@ class WriterLock:
             raise unwritable(Path(self.file), error) from None
 
     def _acquire(self) -> int:
+        last = time.monotonic() + ORPHANS
         while True:
             try:
                 descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
@@ -180,6 +185,9 @@ class WriterLock:
                 os.close(descriptor)
                 if error.errno not in (errno.EACCES, errno.EAGAIN):
                     raise StudyError(f"cannot lock the study {self.name!r}: {error.strerror or error}") from None
+                if _died(owner) and time.monotonic() < last:
+                    time.sleep(0.01)
+                    continue
                 raise StudyError(
                     f"the study {self.name!r} is being written to by process {owner}: wait for it, stop it, or open "
                     f"the study with readonly=True"
@@ -231,6 +239,18 @@ class SQLiteGuard:
         """After SQLite has closed the file: this would drop its locks."""
         while self.held:
             _close(self.held.pop())
+
+
+def _died(owner: str) -> bool:
+    """Whether this was a process of this machine; a child that it made last may still have the lock for a moment."""
+    process, _, host = owner.partition(" on ")
+    if fcntl is None or not process.isdigit() or host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except OSError as error:
+        return error.errno == errno.ESRCH
+    return False
 
 
 def _lock(descriptor: int) -> None:
