@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mctsvs import InputError, Study, StudyError
+from mctsvs.cli import main
 from mctsvs.study import files
 from mctsvs.study.replay import salvage
 from mctsvs.utils.validation import Array
@@ -282,7 +283,7 @@ def test_a_backup_is_a_study_that_goes_on(tmp_path: Path) -> None:
             assert picture(study) == whole
 
 
-def test_no_output_replaces_a_study(tmp_path: Path) -> None:
+def test_no_output_replaces_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, table = tmp_path / "run.db", tmp_path / "run.csv"
     for own in (path, table):
         with Study(own, BOX, seed=0, method="mcts-vs-rs") as study:
@@ -299,9 +300,8 @@ def test_no_output_replaces_a_study(tmp_path: Path) -> None:
         ["export", str(path), str(table)],
         ["bench", "run", "Levy10_50", "--budget", "3", "--json", str(result)],
     ):
-        done = subprocess.run([sys.executable, "-m", "mctsvs", *command], capture_output=True, text=True)
-        assert done.returncode == 2, done.stderr
-        assert "is a study or another database: give another name" in done.stderr
+        assert main(command) == 2
+        assert "is a study or another database: give another name" in capsys.readouterr().err
     for own in (path, table, result):
         with Study(own, readonly=True) as study:
             assert study.evaluated == 10
