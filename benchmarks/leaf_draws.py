@@ -53,7 +53,7 @@ def main() -> None:
     traces = []
     for seed in arguments.seeds:
         problem = problems.make(arguments.problem)
-        found = run(problem, "la-mcts-turbo", budget=AT[-1], seed=seed, faithful=True, importance=False)
+        found = run(problem, "la-mcts-turbo", budget=AT[-1], seed=seed, faithful=True)
         traces.append(np.maximum.accumulate(found.trace))
         print(seed, *(f"{traces[-1][n - 1]:.3f}" for n in AT), flush=True)
     print("mean", *(summary([trace[n - 1] for trace in traces]) for n in AT), sep=" | ")

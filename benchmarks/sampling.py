@@ -236,7 +236,7 @@ def run_one(job: Job) -> dict[str, Any]:
     if job.method == "mcts-vs-turbo":
         known["cp"] = problem.paper_options["cp"]
     spec = f"{Path(__file__).resolve()}:{job.method.replace('-', '_')}"
-    record = run(problem, spec, budget=job.budget, seed=job.seed, options=known, importance=False)
+    record = run(problem, spec, budget=job.budget, seed=job.seed, options=known)
     return {**vars(job), "trace": record.trace, "seconds": record.clock.wall}
 
 

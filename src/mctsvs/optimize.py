@@ -19,6 +19,8 @@ from mctsvs.loop.stopping import INTERRUPTED, SUCCESSFUL, Callback, StoppingCrit
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
+from mctsvs.optimizer.active_variables import VariableStatuses
+from mctsvs.optimizer.optimizer import SETTINGS
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.utils.formatting import listed
@@ -41,6 +43,8 @@ def minimize(
     x0: Any = None,
     constraints: Any = (),
     noise: float | None = None,
+    explain: float | None = None,
+    replicates: int | None = None,
     seed: int | None = 0,
     method: str = registry.DEFAULT,
     options: Mapping[str, Any] | None = None,
@@ -75,6 +79,9 @@ def minimize(
             variable. If there is a column called value too, these evaluations are known and do not count.
         constraints: What every point satisfies: "x1 + 2*x2 <= 100", functions of the point, ...; see `Optimizer`.
         noise: Standard deviation of the noise of f's values where it is known, 0 for exact ones; see `Result`.
+        explain: Share of the budget, at its end, that proves which variables act; see `Optimizer`.
+        replicates: Evaluations at the end that measure the recommended point anew where values are noisy; see
+            `Optimizer`.
         seed: The same whole number gives the same points. None draws one.
         method: A name that `mctsvs methods` lists.
         options: Options of the method, by name.
@@ -117,6 +124,8 @@ def maximize(
     x0: Any = None,
     constraints: Any = (),
     noise: float | None = None,
+    explain: float | None = None,
+    replicates: int | None = None,
     seed: int | None = 0,
     method: str = registry.DEFAULT,
     options: Mapping[str, Any] | None = None,
@@ -174,8 +183,7 @@ def _optimise(
     criteria = StoppingCriteria(**{name: rest.pop(name) for name in CRITERIA})
     evaluators = {name: rest.pop(name) for name in WORKERS}
     problem = {"direction": direction, "method": method, "seed": rest["seed"], **chosen}
-    if rest["noise"] is not None:
-        problem["noise"] = rest["noise"]
+    problem |= {name: rest[name] for name in SETTINGS if rest[name] is not None}
     if not (isinstance(rest["constraints"], tuple) and not rest["constraints"]):
         problem["constraints"] = rest["constraints"]
     space = one_space(space, bounds)
@@ -318,14 +326,14 @@ def _checked(result: Result, reason: StopReason) -> Result:
 class Result:
     """What `minimize` and `maximize` return, named as in scipy.
 
-    Where values are known to be noisy (given, told, or seen by the method) `x` is the point of best expected value
-    among those evaluated, `fun` that value, and `best` the luckiest trial; elsewhere `x` and `fun` are those of `best`.
+    Where values are known to be noisy (given, told, or seen at a point evaluated twice) `x` is the point of best
+    expected value among those evaluated, `fun` that value, and `best` the luckiest trial. Elsewhere `x` and `fun` are
+    those of `best`: `fun` is what f returned at `x`, and the best of all values.
 
     Attributes:
         x: The point found: a dict for a space with names, else a vector; None if no evaluation succeeded.
         fun: The value there; NaN if none has a value.
         trials: All trials, in the order they were asked for.
-        importance: Name -> score between 0 and 1, most important first.
         status: Why the run ended, as a number.
         message: Why the run ended, in words.
         number: Number of the trial of `x`.
@@ -333,6 +341,7 @@ class Result:
         about: Direction, method, options, seed and budget of the run.
         best: The trial of the best value.
         recommend: Computes `recommendation`.
+        explain: Computes `variables`.
 
     Example:
         >>> result = minimize(f, [(0, 1)] * 50, budget=100)
@@ -342,7 +351,6 @@ class Result:
     x: Any
     fun: float
     trials: list[Trial] = field(default_factory=list)
-    importance: dict[str, float] = field(default_factory=dict)
     status: StopStatus = StopStatus.DONE
     message: str = ""
     number: int = -1
@@ -350,6 +358,7 @@ class Result:
     about: dict[str, Any] = field(default_factory=dict)
     best: Trial | None = None
     recommend: Callable[[], Recommendation] | None = None
+    explain: Callable[[], VariableStatuses] | None = None
 
     @property
     def success(self) -> bool:
@@ -363,12 +372,18 @@ class Result:
 
     @cached_property
     def recommendation(self) -> Recommendation | None:
-        """The point of best expected value, whether or not values are known to be noisy; see `Optimizer.recommend`."""
+        """The point to take, with an interval where values are noisy; see `Optimizer.recommend`."""
         return None if self.recommend is None else self.recommend()
+
+    @cached_property
+    def variables(self) -> VariableStatuses:
+        """Which variables act, as far as evaluations prove it: a row for each; see `Optimizer.variables`."""
+        return VariableStatuses() if self.explain is None else self.explain()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: what follows from the optimizer is computed, and the optimizer left behind."""
-        return {**self.__dict__, "recommendation": self.recommendation, "recommend": None}
+        computed = {"recommendation": self.recommendation, "variables": self.variables}
+        return {**self.__dict__, **computed, "recommend": None, "explain": None}
 
     @property
     def nfev(self) -> int:
@@ -382,7 +397,7 @@ class Result:
 
     def keys(self) -> tuple[str, ...]:
         """The names that `result[name]` knows, so that `dict(result)` is what scipy's users expect."""
-        return ("x", "fun", "success", "status", "message", "nfev", "nit", "trials", "importance", "best")
+        return ("x", "fun", "success", "status", "message", "nfev", "nit", "trials", "variables", "best")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -408,8 +423,10 @@ class Result:
     def __repr__(self) -> str:
         best = self.number + 1
         found = "nothing succeeded" if not best else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
-        matter = [name for name, score in self.importance.items() if score > 0.5]
-        more = "" if not matter else f", {listed(matter)} {'matters' if len(matter) == 1 else 'matter'}"
+        chosen = None if self.recommend is None else self.recommendation
+        if chosen is not None and chosen.sd > 0.0:
+            found = f"values are noisy; expected at x: {chosen}"
+        more = f", {self.variables.summary}" if self.variables.active else ""
         return f"Result({found}{more}: {self.message})"
 
     def _repr_html_(self) -> str:
@@ -441,7 +458,6 @@ def result_of(opt: Optimizer, ending: StopReason) -> Result:
     if best is not None and not best.feasible:
         those = "those with a value" if missing and best.has_value else "them"
         parts.append(f"none of {those} feasible: x violates {violated(best)}, the least in total")
-    importance = opt.importance() if best is not None else {}
     where, value, number, recommend = None, math.nan, -1, None
     if best is not None:
         where, value, number, recommend = best.argument, best.value or 0.0, best.number, opt.recommend
@@ -451,7 +467,7 @@ def result_of(opt: Optimizer, ending: StopReason) -> Result:
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
     message = ", ".join(parts)
     return Result(
-        where, value, opt.trials, importance, ending.status, message, number, opt.tree, about, best, recommend
+        where, value, opt.trials, ending.status, message, number, opt.tree, about, best, recommend, opt.variables
     )
 
 

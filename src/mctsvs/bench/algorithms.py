@@ -223,7 +223,6 @@ class LibraryMethod(Algorithm):
             variation=setting.variation,
             faithful=paper,
             progress=progress,
-            importance=False,
         )
 
 

@@ -76,7 +76,6 @@ def run(
     variation: Mapping[str, Any] | None = None,
     faithful: bool = False,
     progress: Progress | None = None,
-    importance: bool = True,
 ) -> RunRecord:
     """Optimise `problem` with exactly `budget` evaluations.
 
@@ -89,7 +88,6 @@ def run(
         variation: How the problem was varied, for the record.
         faithful: Whether the method is run as the paper sets it; see `paper_options`.
         progress: Called after each evaluation.
-        importance: Whether to compute importance at the end, a model of all variables that takes seconds.
 
     Raises:
         InputError: The space has fewer points than the budget.
@@ -100,7 +98,7 @@ def run(
         opt = make_optimizer(problem, method, seed=seed, budget=check_count("budget", budget), options=chosen)
     record = RunRecord(RunSettings(problem.name, method, opt.seed, budget, chosen, dict(variation or {})), clock=clock)
     follow(problem, opt, record, progress)
-    record.conclude(opt, importance=importance)
+    record.conclude(opt)
     return record
 
 

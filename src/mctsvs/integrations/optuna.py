@@ -26,6 +26,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal
 from mctsvs.methods.constraint_ranking import ConstraintRanking
 from mctsvs.methods.history import EXTERNAL
+from mctsvs.optimizer.active_variables import Evidence, Points, VariableStatuses, rows_of, summary_of
 from mctsvs.optimizer.trial import as_noise
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints
@@ -125,7 +126,7 @@ class _Follower:
     def fresh(self, proposal: Proposal, number: int) -> Array:
         """The proposed point, or one near it that is not known."""
         unit = self.space.snap(proposal.x)
-        if self.alone:
+        if self.alone and not proposal.again:
             unit = self.points.fresh(unit, proposal.variables, number)
             self.points.add(unit)
         return unit
@@ -162,7 +163,7 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
     Example:
         >>> study = optuna.create_study(sampler=MCTSVSSampler(seed=0))
         >>> study.optimize(objective, n_trials=600)
-        >>> study.sampler.importance()
+        >>> study.sampler.variables()
     """
 
     def __init__(
@@ -191,18 +192,24 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         """The method's decisions in the study that the sampler follows at present; None before it was asked."""
         return None if self._follower is None else self._follower.engine
 
-    def importance(self) -> dict[str, float]:
-        """Score the parameters of the study that the sampler follows at present.
+    def variables(self) -> VariableStatuses:
+        """Say which parameters act, of the study that the sampler follows at present; see `Optimizer.variables`.
 
         Returns:
-            Name -> score between 0 and 1, most important first; empty before the sampler was asked.
+            A row for each parameter, whose `evidence` counts the points that the sampler has learnt; empty before it
+            was asked.
         """
         with self._lock:
             follower = self._follower
             if follower is None:
-                return {}
-            score = follower.engine.importance()
-        return {follower.space.names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
+                return VariableStatuses()
+            history, noisy = follower.engine.history, follower.engine.noise_seen
+            outputs = np.column_stack([history.objective, history.constraints.reshape(len(history), -1)])
+            noise = np.full(len(history), np.nan if self._noise is None else self._noise) if noisy else None
+            points = Points.of(follower.space, history.X, outputs, noise, np.arange(len(history)))
+        names = ["value", *(f"constraint {i}" for i in range(outputs.shape[1] - 1))]
+        rows = rows_of(follower.space, names, Evidence(points, exact=noisy is False))
+        return VariableStatuses(rows, summary_of(rows, noisy))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}

@@ -68,8 +68,9 @@ class RunRecord:
     best_x: list[float] = field(default_factory=list)
     best_params: dict[str, Any] = field(default_factory=dict)  # the same by name, where the variables have names
     constraints: dict[str, float] = field(default_factory=dict)  # measured there, or where they are violated least
-    recommended: dict[str, Any] = field(default_factory=dict)  # where values are noisy: trial, mean, sd, x and params
-    importance: dict[str, float] = field(default_factory=dict)  # of every variable, most important first
+    recommended: dict[str, Any] = field(default_factory=dict)  # where values are noisy: trial, mean, sd, x, params, ...
+    variables: list[dict[str, Any]] = field(default_factory=list)  # those proved to act; see `VariableStatus`
+    summary: str = ""  # which variables act, in words
     # {"variables": [...], "evaluations": n} for each iteration of the method; the first is the initial design
     iterations: list[dict[str, Any]] = field(default_factory=list)
     recall: float | None = None
@@ -96,18 +97,19 @@ class RunRecord:
         with written(path):
             path.write_text(json.dumps(without_nan(self.state()), indent=1, allow_nan=False) + "\n")
 
-    def conclude(self, opt: Optimizer, *, importance: bool = True) -> None:
-        """What the optimizer knows at the end; importance takes seconds, since it may fit a model of all variables."""
+    def conclude(self, opt: Optimizer) -> None:
+        """What the optimizer knows at the end."""
         if opt.has_best:
             self.best_params = opt.best.params if opt.space.named else {}
             self.constraints = dict(opt.best.constraints or {})
-        if not importance:
-            return
-        self.importance = opt.importance()
+        rows = opt.variables()
+        self.variables = [asdict(row) for row in rows if row.status == "active"]
+        self.summary = rows.summary
         if opt.noisy and opt.has_best and opt.best.feasible:
             chosen = opt.recommend()
             params = chosen.params if opt.space.named else {}
-            found = {"mean": chosen.mean, "sd": chosen.sd, "x": chosen.x.tolist(), "params": params}
+            found = {"mean": chosen.mean, "sd": chosen.sd, "replicates": chosen.replicates}
+            found |= {"x": chosen.x.tolist(), "params": params}
             self.recommended = {"trial": chosen.trial.number, **found}
 
 

@@ -38,6 +38,7 @@ class Proposal:
         iteration: Of the selector that chose the variables; 0 for the initial design.
         proposal_id: Its number among the engine's proposals.
         purpose: What its value is to tell, in words for people.
+        again: Whether the point is to be evaluated though it is known: values may be noisy.
     """
 
     x: Array
@@ -45,6 +46,7 @@ class Proposal:
     iteration: int = 0
     proposal_id: int = EXTERNAL
     purpose: str = ""
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ class Engine(Saved, ABC):
         options: Of the class `options_type`.
 
     Attributes:
+        explains: Whether a part of the budget proves which variables act, and measures the recommended point.
         history: Everything told so far.
         proposed: How many proposals have been made, which is the number of the next one.
         region: Where points may lie; None for anywhere in the cube.
@@ -152,6 +155,7 @@ class Engine(Saved, ABC):
     """
 
     options_type: ClassVar[type[Options]] = Options
+    explains: ClassVar[bool] = False  # whether a part of the budget proves what the method has found
     saved: ClassVar[tuple[str, ...]] = ("rng", "history", "proposed")
     rng: np.random.Generator
     history: History
@@ -207,36 +211,22 @@ class Engine(Saved, ABC):
         """
         return ""
 
-    def importance(self) -> Array:
-        """Score the variables.
+    def found(self) -> Indices | None:
+        """Name the variables that the method's own tests have found.
 
         Returns:
-            (V,) scores in [0, 1], 1 for the most important variable; all 0 while nothing can be told. By default
-            `known_importance`, or else what a model of all evaluations says.
-        """
-        known = self.known_importance()
-        if known is not None:
-            return known
-        from mctsvs.gp.importance import relevance  # linear algebra that not every method needs
-
-        by_coordinate = relevance(self.history.X, self.history.y)
-        return np.maximum.reduceat(by_coordinate, self.offsets[:-1])
-
-    def known_importance(self) -> Array | None:
-        """Score the variables at no cost.
-
-        Returns:
-            (V,) scores that the method keeps anyway, from tests; None, the default, where only a model can tell.
+            Positions of variables, the largest effect first; None, the default, where nothing was tested.
         """
         return None
 
     @property
     def noise_seen(self) -> bool | None:
-        """Whether values are noisy, as told with them; None where nobody knows. A method may find out for itself."""
+        """Whether values are noisy: told with them, or seen at a point evaluated twice. None where nobody knows."""
         noise = self.history.noise
-        if (noise > 0.0).any():
+        if (noise > 0.0).any() or self.history.repeats_differ:
             return True
-        return False if len(noise) and not np.isnan(noise).any() else None
+        told = len(noise) and not np.isnan(noise).any()
+        return False if told or len(self.history.repeats) else None
 
     def expected(self, Z: Array) -> tuple[Array, Array]:
         """Predict the objective.
@@ -258,7 +248,9 @@ class Engine(Saved, ABC):
         """The tree of variable groups, for methods that have one."""
         return None
 
-    def proposal(self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "") -> Proposal:
+    def proposal(
+        self, x: Array, variables: Indices, iteration: int = 0, purpose: str = "", *, again: bool = False
+    ) -> Proposal:
         """Make a proposal with the next number.
 
         Args:
@@ -266,12 +258,13 @@ class Engine(Saved, ABC):
             variables: The variables moved to make it.
             iteration: Of the method's choice of variables; 0 for the initial design.
             purpose: What its value is to tell, in words for people.
+            again: Whether the point is to be evaluated though it is known.
 
         Returns:
             The proposal.
         """
         self.proposed += 1
-        return Proposal(x, variables, iteration, self.proposed - 1, purpose)
+        return Proposal(x, variables, iteration, self.proposed - 1, purpose, again)
 
     @property
     def dimension(self) -> int:

@@ -16,6 +16,7 @@ from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices, State
 
 MORE = ("objective", "constraints", "noise")  # columns that most runs do not have
+SAME, ROUNDING = 1e-9, 1e-12  # of the range of values, and of the largest: smaller differences are rounding
 EXTERNAL = -1  # proposal id of a point that no engine of this run proposed
 
 
@@ -34,6 +35,9 @@ class History(Saved):
         self._more: dict[str, Array] = {}
         self._n = 0
         self.failures: list[Array] = []
+        self._first: dict[bytes, int] = {}  # row of each point, of those looked at
+        self._repeats: list[tuple[int, int]] = []
+        self._looked = 0
 
     def __len__(self) -> int:
         return self._n
@@ -76,6 +80,31 @@ class History(Saved):
     def noise(self) -> Array:
         """(n,) standard deviations of the values' noise as told, NaN unknown; (0,) if none was told."""
         return self._more["noise"][: self._n] if "noise" in self._more else np.empty(0)
+
+    @property
+    def repeats(self) -> Indices:
+        """(k, 2) rows of points evaluated more than once: the first evaluation, and a later one."""
+        for row in range(self._looked, self._n):
+            first = self._first.setdefault((self._X[row] + 0.0).tobytes(), row)
+            if first != row:
+                self._repeats.append((first, row))
+        self._looked = self._n
+        return np.array(self._repeats, dtype=np.intp).reshape(-1, 2)
+
+    @property
+    def repeats_differ(self) -> bool:
+        """Whether a point, evaluated again, had another value or other constraints: that is noise.
+
+        Differences within rounding are none. A failure is none either.
+        """
+        first, again = self.repeats.T
+        outputs = np.column_stack([self.objective, self.constraints]) if self.constrained else self.objective[:, None]
+        return bool(len(first)) and bool((np.abs(outputs[first] - outputs[again]) > rounding(outputs)).any())
+
+    @property
+    def distinct(self) -> Array:
+        """Values of all points, each point once."""
+        return np.delete(self.y, self.repeats[:, 1])
 
     def add(self, x: Array, y: float, proposal_id: int = EXTERNAL, **more: Any) -> None:
         """A point; `more`: those of `MORE` that it has."""
@@ -167,6 +196,14 @@ class History(Saved):
         self._more = {name: taken(name) for name in MORE if name in state}
         self._n = len(self._y)
         self.failures = [np.array(x) for x in state["failures"]]
+        self._first, self._repeats, self._looked = {}, [], 0
+
+
+def rounding(outputs: Array) -> Array:
+    """(m,) by how much values of each column (n, m) may differ and still count as equal: units do not matter."""
+    low, high = (np.nan_to_num(end(outputs, axis=0)) for end in (np.fmin.reduce, np.fmax.reduce))
+    least: Array = np.maximum(SAME * (high - low), ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+    return least
 
 
 class InformationSet(Saved):

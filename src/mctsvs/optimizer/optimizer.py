@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Never
 
-import numpy as np
-
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise, as_value
 from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode
 from mctsvs.space import Region, Space
 from mctsvs.space.constraints import given_again, stored
 from mctsvs.utils.threads import one_blas_thread
-from mctsvs.utils.validation import Array, InputError, State, check_choice, check_count, check_seed
+from mctsvs.utils.validation import Array, InputError, State, check_choice, check_count, check_number, check_seed
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
-CONTENDERS = 5  # of the best trials, at least, for the recommended point
-ARGUMENTS = ("space", "bounds", "direction", "method", "seed", "budget", "constraints", "noise")
+SETTINGS = ("noise", "explain", "replicates")  # kept with the method's options in states and studies
+ARGUMENTS = ("space", "bounds", "direction", "method", "seed", "budget", "constraints", *SETTINGS)
 
 
 class Optimizer:
@@ -41,6 +39,10 @@ class Optimizer:
             `scipy.optimize.NonlinearConstraint`.
         noise: Standard deviation of the values' noise, 0 for exact ones; None where it is not known. Of single values
             it can be told with them.
+        explain: Share of the budget, at its end, that proves which variables act; see `variables`. By default 0.06 for
+            the default method where values are exact, and 0 elsewhere.
+        replicates: Evaluations at the end of the budget that measure the recommended point anew where values are noisy.
+            By default 5 for the default method, fewer below 60 evaluations, and 0 elsewhere.
         options: Options of the method, by name; `mctsvs methods NAME` lists them.
 
     Raises:
@@ -60,7 +62,7 @@ class Optimizer:
         >>> for _ in range(600):
         ...     (trial,) = opt.ask()
         ...     opt.tell(trial, f(trial.x))
-        >>> opt.best.x, opt.best.value, opt.importance()
+        >>> opt.best.x, opt.best.value, opt.variables()
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class Optimizer:
         budget: int | None = None,
         constraints: Any = (),
         noise: float | None = None,
+        explain: float | None = None,
+        replicates: int | None = None,
         options: Mapping[str, Any] | None = None,
         **unknown: Never,
     ) -> None:
@@ -83,19 +87,22 @@ class Optimizer:
         self.direction = check_choice("direction", direction, DIRECTIONS)
         self.method, self.options = registry.canonical(method), chosen
         self.noise = as_noise(noise)
-        if noise is not None:  # with the options it is kept in states and studies
-            self.options = {**chosen, "noise": self.noise}
+        settings: dict[str, Any] = dict(
+            zip(SETTINGS, (self.noise, as_share(explain), as_replicates(replicates)), strict=True)
+        )
+        self.options = chosen | {name: value for name, value in settings.items() if value is not None}
         self.seed = check_seed(seed)
         registry.check(method, chosen, ARGUMENTS)
-        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, self.noise, chosen)
+        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, chosen, **settings)
         if budget is not None:
             self.plan(budget)
 
-    def plan(self, budget: int) -> None:
+    def plan(self, budget: int, explained: int | None = None) -> None:
         """Say how many evaluations there will be in all: some methods then know what is worth its price.
 
         Args:
             budget: Larger or smaller than before, where it is said again. Going on beyond it is fine.
+            explained: How many of the last ones prove which variables act, in place of what `explain` says.
 
         Raises:
             InputError: It is not a whole number of at least 1.
@@ -103,7 +110,9 @@ class Optimizer:
         Example:
             >>> opt.plan(600)
         """
-        self._core.plan(check_count("budget", budget))
+        if explained is not None:
+            check_count("explained", explained)
+        self._core.plan(check_count("budget", budget), explained)
 
     def ask(self, n: int = 1) -> list[Trial]:
         """Choose the next points to evaluate.
@@ -252,13 +261,12 @@ class Optimizer:
     def recommend(self) -> Recommendation:
         """Find the point of best expected value among those evaluated.
 
-        Where values are exact that is the best trial. Where they are noisy, or nobody knows, it is computed when called
-        from a model of all evaluations; with measured constraints, among the feasible ones, if there are any. Where the
-        noise is not given or told, it is one of the best tenth of the values: a model may take a rough objective for
-        noise.
+        That is the best trial, unless values are known to be noisy: given, told, or seen at a point evaluated twice.
+        Then a model of all evaluations chooses it; with measured constraints, among the feasible ones, if there are
+        any. Where the budget was known, its last evaluations have measured that point anew, and the mean is theirs.
 
         Returns:
-            The trial, with mean and standard deviation of the objective there.
+            The trial, with mean and standard deviation of the objective there; see `Recommendation`.
 
         Raises:
             InputError: No evaluation has succeeded yet.
@@ -267,46 +275,29 @@ class Optimizer:
             >>> chosen = opt.recommend()
             >>> chosen.x, chosen.mean, chosen.sd
         """
-        core, best = self._core, self.best
-        if not best.has_value:
-            return Recommendation(best, math.nan, math.nan)
-        with core.lock, one_blas_thread():
-            if self.noisy is False:
-                return Recommendation(best, float(best.value or 0.0), 0.0)
-            contenders = told = [t for t in self.trials if t.has_value and t.feasible] or [best]
-            if self.noise is None and any(t.noise is None for t in told):
-                contenders = sorted(told, key=core.trials.score, reverse=True)[: max(CONTENDERS, len(told) // 10)]
-            mean, sd = core.engine.expected(np.array([t.unit for t in contenders]))
-        row = int(np.argmax(mean))
-        return Recommendation(contenders[row], core.trials.sign * float(mean[row]), float(sd[row]))
+        assert self.best is not None
+        with self._core.lock, one_blas_thread():
+            return self._core.recommend()
 
-    def importance(self) -> dict[str, float]:
-        """Score the variables; computed when called, from all evaluations so far.
+    def variables(self, *, ranked: bool = False) -> VariableStatuses:
+        """Say which variables act, as far as evaluations prove it.
+
+        A variable is active if two evaluations that differ in it alone had different values. Under noise, an inert one
+        is called active in at most one run of a hundred. See `VariableStatus` and the page "Which variables act".
+
+        Args:
+            ranked: Fit a model to rank all variables. That is an estimate, and proves nothing.
 
         Returns:
-            Name -> score between 0 and 1, most important first; see `mctsvs.gp.importance` for what a score means. It
-            does not depend on the objective's scale.
+            A row for each variable, the largest effect first, as a list that pandas takes as it is.
 
         Example:
-            >>> list(opt.importance())[:3]
+            >>> rows = opt.variables()
+            >>> rows.summary, rows.active
+            >>> pandas.DataFrame(rows)
         """
         with self._core.lock, one_blas_thread():
-            score = self._core.engine.importance()
-        return self._by_name(score)
-
-    def known_importance(self) -> dict[str, float] | None:
-        """Score the variables at no cost.
-
-        Returns:
-            The same as `importance`, or None where a model of all variables would have to be fitted.
-        """
-        with self._core.lock:
-            score = self._core.engine.known_importance()
-        return None if score is None else self._by_name(score)
-
-    def _by_name(self, score: Array) -> dict[str, float]:
-        names = self.space.names
-        return {names[i]: float(score[i]) for i in np.argsort(-score, kind="stable")}
+            return self._core.explanation.statuses(ranked=ranked)
 
     def describe(self) -> str:
         """Say what the method is doing.
@@ -407,3 +398,13 @@ def one_space(space: Any, bounds: Any) -> Any:
     if bounds is not None and space is not None:
         raise InputError("give either space or bounds, which are the same; a first point goes to x0= or enqueue()")
     return space if bounds is None else bounds
+
+
+def as_share(given: Any) -> float | None:
+    """A share of the budget."""
+    return None if given is None else check_number("explain", given, least=0.0, most=1.0)
+
+
+def as_replicates(given: Any) -> int | None:
+    """A number of evaluations, which may be none."""
+    return given if given is None or given == 0 else check_count("replicates", given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,9 @@ class Trial:
         space: The variables.
         value: None until told; NaN if the evaluation failed, or measured constraints alone.
         iteration: Of the method's choice of variables that this point belongs to; 0 for the initial design.
-        source: "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", or "repeated".
+        source: "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", "repeated" in a
+            space without further points, "replicate" of the recommended point, or "explain" where it proves which
+            variables act.
         message: Why the evaluation failed, where that is known.
         proposal_id: Number of the method's proposal; -1 for a point that is not the method's.
         purpose: What the method wants to learn from it, in words; empty where the method does not say.
@@ -187,18 +189,42 @@ class Recommendation:
     """The point of best expected value among those evaluated.
 
     Attributes:
-        trial: Evaluated there; its value may be a lucky or an unlucky one.
+        trial: Evaluated there first; its value may be a lucky or an unlucky one.
         mean: Of the objective there.
         sd: Standard deviation of the mean, without the noise of a single value.
+        replicates: New evaluations of the point of which it is the mean. 0 where values are exact, and where a model
+            says it, which is likely a little too good.
+        freedom: Degrees of freedom of `sd`; infinite where the noise was given.
 
     Example:
         >>> chosen = opt.recommend()
-        >>> chosen.x, chosen.mean, chosen.sd, chosen.trial.number
+        >>> chosen.x, chosen.mean, chosen.interval, chosen.trial.number
     """
 
     trial: Trial
     mean: float
     sd: float
+    replicates: int = 0
+    freedom: float = math.inf
+
+    @classmethod
+    def measured(cls, trial: Trial, fresh: Sequence[Trial], noise: float | None) -> Recommendation:
+        """From new evaluations of the trial's point, which no choice depends on: their mean is unbiased."""
+        values = np.array([t.value for t in fresh], dtype=np.float64)
+        told = [noise if t.noise is None else t.noise for t in fresh]
+        known = [sd for sd in told if sd is not None]
+        if len(known) == len(told):
+            return cls(trial, float(values.mean()), float(np.linalg.norm(known)) / len(values), len(values))
+        sd = float(values.std(ddof=1)) / math.sqrt(len(values))
+        return cls(trial, float(values.mean()), sd, len(values), len(values) - 1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Nine times in ten the mean of the objective there is in it."""
+        from scipy.special import ndtri, stdtrit
+
+        half = self.sd * float(ndtri(0.95) if math.isinf(self.freedom) else stdtrit(self.freedom, 0.95))
+        return self.mean - half, self.mean + half
 
     @property
     def x(self) -> Array:
@@ -211,7 +237,14 @@ class Recommendation:
         return self.trial.params
 
     def __repr__(self) -> str:
-        return f"Recommendation(trial {self.trial.number}, {self.mean:.6g} ± {self.sd:.2g})"
+        return f"Recommendation(trial {self.trial.number}, {self})"
+
+    def __str__(self) -> str:
+        if not self.sd > 0.0:
+            return f"{self.mean:.6g}"
+        low, high = self.interval
+        source = f"the mean of {self.replicates} new evaluations" if self.replicates else "by a model, likely too good"
+        return f"{self.mean:.6g}, nine times in ten between {low:.6g} and {high:.6g} ({source})"
 
 
 def split(result: Any) -> tuple[Any, Mapping[str, Any] | None]:

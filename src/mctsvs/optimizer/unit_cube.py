@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from reprlib import repr as short
 from typing import Any
 
@@ -19,21 +20,40 @@ from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending, Proposal
 from mctsvs.methods.constraint_ranking import ConstraintRanking, feasible
 from mctsvs.methods.history import History
-from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails
+from mctsvs.optimizer.explanation import MOST, PURPOSES, SHARE, Explanation
+from mctsvs.optimizer.explanation import SOURCE as EXPLAIN
+from mctsvs.optimizer.trial import NOTHING, Recommendation, Trial, TrialDetails
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
 from mctsvs.utils.threads import one_blas_thread
 from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State
+
+REPLICATE = "replicate"  # source of trials that measure the recommended point again
+REPLICATES, PER_REPLICATE = 5, 12  # evaluations of it, and evaluations of the budget that one of these needs
+CONTENDERS = 5  # of the best trials, at least, for the recommended point
 
 
 class UnitCubeOptimizer:
     """One run of a method; studies keep it in step with their file. Threads may share it."""
 
     def __init__(
-        self, region: Region, direction: str, method: str, seed: int, noise: float | None, options: Mapping[str, Any]
+        self,
+        region: Region,
+        direction: str,
+        method: str,
+        seed: int,
+        options: Mapping[str, Any],
+        *,
+        noise: float | None = None,
+        explain: float | None = None,
+        replicates: int | None = None,
     ) -> None:
         self.region, self.space, self.noise = region, region.space, noise
+        self.share, self.replicates = explain, replicates
         self.trials = Trials(direction)
+        self.counted = 0  # trials that a budget counts
+        self.explained: int | None = None  # evaluations at the end of the budget that explain, where that was said
+        self.explanation = Explanation(self)
         self.known = KnownPoints(region, seed)
         self.queue: deque[Array] = deque()  # points of the user's, to be asked for first
         self.budget: int | None = None
@@ -61,10 +81,65 @@ class UnitCubeOptimizer:
         seen = self.engine.noise_seen
         return bool(self.noise) if seen is None and self.noise is not None else seen
 
-    def plan(self, budget: int) -> None:
+    def plan(self, budget: int, explained: int | None = None) -> None:
         with self.lock:
-            self.budget = budget
+            self.budget, self.explained = budget, explained
             self.engine.plan(budget)
+
+    @property
+    def kept(self) -> int:
+        """Evaluations at the end of the budget that are not the method's: they measure what it has found."""
+        if self.budget is None:
+            return 0
+        if self.explained is not None:
+            return self.explained
+        if self.noisy:
+            default = min(REPLICATES, self.budget // PER_REPLICATE) if self.engine.explains else 0
+            return default if self.replicates is None else self.replicates
+        if self.share is None:
+            return min(int(SHARE * self.budget), MOST) if self.engine.explains else 0
+        return int(self.share * self.budget)
+
+    def _closing(self) -> Trial | None:
+        """One of these: the recommended point again where values are noisy, else what proves which variables act."""
+        if self.noisy and self.explained is None:
+            unit = self._replicated[-1].unit if self._replicated else self.recommended().unit
+            return self._new(unit.copy(), self.everything, source=REPLICATE, purpose="measuring the recommended point")
+        question = self.explanation.next()
+        if question is None:
+            return None
+        place = {"iteration": int(question.role), "purpose": PURPOSES[question.role]}
+        return self._new(question.unit, question.variables, source=EXPLAIN, **place)
+
+    @property
+    def _replicated(self) -> list[Trial]:
+        """The last trials, where they repeat the point recommended after all others."""
+        last = takewhile(lambda t: t.source in (REPLICATE, EXPLAIN), reversed(self.trials.all))
+        return [t for t in last if t.source == REPLICATE][::-1]
+
+    def recommended(self) -> Trial:
+        """The trial of best expected value, by a model of all evaluations."""
+        best, trials = self.trials.best, self.trials.all
+        assert best is not None
+        contenders = told = [t for t in trials if t.has_value and t.feasible] or [best]
+        if self.noise is None and any(t.noise is None for t in told):  # a model may take a rough objective for noise
+            contenders = sorted(told, key=self.trials.score, reverse=True)[: max(CONTENDERS, len(told) // 10)]
+        mean, _ = self.engine.expected(np.array([t.unit for t in contenders]))
+        return contenders[int(np.argmax(mean))]
+
+    def recommend(self) -> Recommendation:
+        """The point to take, and what to expect there."""
+        best = self.trials.best
+        assert best is not None
+        if not best.has_value or not self.noisy:
+            return Recommendation(best, math.nan if best.value is None else best.value, 0.0)
+        fresh = [t for t in self._replicated if t.has_value]
+        if len(fresh) > 1:
+            first = next(t for t in self.trials.all if np.array_equal(t.unit, fresh[0].unit))
+            return Recommendation.measured(first, fresh, self.noise)
+        chosen = self.recommended()
+        mean, sd = self.engine.expected(chosen.unit[None])
+        return Recommendation(chosen, self.trials.sign * float(mean[0]), float(sd[0]))
 
     def ask(self, n: int) -> list[Trial]:
         with self.lock, one_blas_thread():
@@ -76,7 +151,7 @@ class UnitCubeOptimizer:
                 asked.append(self._new(self.start.copy(), self.everything, source="default"))
             if len(asked) < n:
                 try:
-                    asked += self._proposed(n - len(asked))
+                    asked += self._chosen(n - len(asked))
                 except SpaceExhausted:
                     asked = asked or self._again(n)
                     if not asked:
@@ -86,6 +161,15 @@ class UnitCubeOptimizer:
                 trial.times.asked, trial.times.thinking = now, thinking
         return asked
 
+    def _chosen(self, n: int) -> list[Trial]:
+        """Points of the method's, and at the end of the budget those that measure what it has found."""
+        left = 0 if self.budget is None else self.budget - self.counted
+        own = n if left <= 0 else min(n, max(0, left - self.kept))
+        asked = self._proposed(own) if own else []
+        while len(asked) < min(n, left) and (trial := self._closing()) is not None:
+            asked.append(trial)
+        return asked + self._proposed(n - len(asked)) if len(asked) < n else asked
+
     def _proposed(self, n: int) -> list[Trial]:
         """Points of the method's, none of them known; fewer than n where no more are left."""
         asked: list[Trial] = []
@@ -93,7 +177,7 @@ class UnitCubeOptimizer:
         for p in self.engine.propose(wanted, Pending.of(list(self.trials.pending.values()), self.space.n_coordinates)):
             place = {"iteration": p.iteration, "proposal_id": p.proposal_id, "purpose": p.purpose}
             try:
-                unit = self.known.fresh(self._inside(p), p.variables, len(self.trials.all))
+                unit = p.x if p.again else self.known.fresh(self._inside(p), p.variables, len(self.trials.all))
             except SpaceExhausted:  # how many points constraints leave is not known before
                 if asked:
                     break
@@ -125,6 +209,7 @@ class UnitCubeOptimizer:
         self.known.add(trial.unit)
         if self.region.first is None:
             self.region.first = trial.unit
+        self.counted += trial.source != "imported"
         return self.trials.add(trial)
 
     def record(self, trial: Trial, value: float, message: str, details: TrialDetails) -> None:
@@ -178,6 +263,7 @@ class UnitCubeOptimizer:
         details = {str(t.number): t.details.text for t in trials if t.details}
         return {
             "budget": self.budget,
+            "explained": self.explained,
             "units": np.array([t.unit for t in trials]).reshape(-1, self.space.n_coordinates),
             "variables": [t.variables.copy() for t in trials],
             "values": [t.value for t in trials],
@@ -193,7 +279,7 @@ class UnitCubeOptimizer:
 
     def restore(self, state: State) -> None:
         """Go on from a state; for a run not begun yet."""
-        self.budget = state["budget"]
+        self.budget, self.explained = state["budget"], state.get("explained")
         names = ("units", "variables", "values", "iterations", "sources", "messages", "proposal_ids")
         columns = [state[name] for name in names]
         for number, (unit, variables, value, *rest) in enumerate(zip(*columns, strict=True)):

@@ -55,7 +55,7 @@ class Event(NamedTuple):
     result   the same, but the method is to be told later, when those before it are there
     enqueue  the user wants `point` tried
     import   a trial that was evaluated elsewhere
-    plan     there are to be `number` evaluations
+    plan     there are to be `number` evaluations; value: how many of the last ones explain, where that was said
     strike   trial `number` has cost a worker
 
     details    of tell, result and import: what came beside the value, as `TrialDetails` writes it; may be empty

@@ -127,6 +127,10 @@ def _budget(log: list[Event]) -> int | None:
     return next((event.number for event in reversed(log) if event.kind == "plan"), None)
 
 
+def _explained(plan: Event) -> int | None:
+    return None if plan.value is None else int(plan.value)
+
+
 def read(journal: Journal, *, method_state: bool = True) -> StudyContents:
     """All of a journal, checked; without the method's state everything is repeated by `revive`."""
     with journal.snapshot():
@@ -169,7 +173,7 @@ def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
             if kind == "tell":
                 opt._core.record(opt._core.trials.waiting(event.number), value_of(event), event.text, details_of(event))
             elif kind == "plan":
-                opt.plan(event.number)
+                opt.plan(event.number, _explained(event))
             elif kind == "enqueue":
                 opt._core.queue.append(next(enqueued))
             elif kind == "import":
@@ -196,7 +200,9 @@ def _restore(opt: Optimizer, contents: StudyContents, enqueued: Iterator[Array])
         _set_details(trials[number], NOTHING)
     units = np.array([trial.unit for trial in trials]).reshape(asked, contents.space.n_coordinates)
     opt._core.restore_method(trials, units, told, contents.method_state)
-    opt._core.budget = _budget(log)
+    planned = next((event for event in reversed(log) if event.kind == "plan"), None)
+    if planned is not None:
+        opt._core.budget, opt._core.explained = planned.number, _explained(planned)
     queue = [next(enqueued) for _ in range(kinds["enqueue"])]
     opt._core.queue.extend(queue[sum(trial.source == "enqueued" for trial in trials) :])
 

@@ -130,13 +130,13 @@ class Session:
 
     # what changes it
 
-    def plan(self, budget: int) -> None:
+    def plan(self, budget: int, explained: int | None = None) -> None:
         with self.writing():
             opt = self.optimizer
-            if opt.budget != budget:
+            if opt.budget != budget or explained is not None:
                 with self._step():
-                    self._store([Event("plan", budget)])
-                    opt.plan(budget)
+                    self._store([Event("plan", budget, value=explained)])
+                    opt.plan(budget, explained)
 
     def ask(self, n: int) -> list[Trial]:
         with self.writing():

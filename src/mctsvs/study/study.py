@@ -16,6 +16,7 @@ from mctsvs.loop.stopping import Callback, StoppingCriteria, StopReason, StopSta
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
@@ -63,7 +64,7 @@ class Study:
     Example:
         >>> study = Study("run.db", [(-5, 10)] * 300, direction="minimize", seed=0)
         >>> study.optimize(f, budget=600)
-        >>> study.best.x, study.best.value, study.importance()
+        >>> study.best.x, study.best.value, study.variables()
 
     Attributes:
         path: The file.
@@ -163,17 +164,47 @@ class Study:
         with self._session.mutex:
             return sum(t.value is not None and t.source != "imported" for t in self.trials)
 
-    def importance(self) -> dict[str, float]:
-        """How much each variable matters.
+    def variables(self, *, ranked: bool = False) -> VariableStatuses:
+        """Say which variables act, as far as evaluations prove it.
+
+        Args:
+            ranked: Fit a model to rank all variables. That is an estimate, and proves nothing.
 
         Returns:
-            Name -> score between 0 and 1, the most important first; see `Optimizer.importance`.
+            A row for each variable, the largest effect first; see `Optimizer.variables`.
 
         Example:
-            >>> list(study.importance())[:3]
+            >>> study.variables().active
         """
         with self._session.mutex:
-            return self.optimizer.importance()
+            return self.optimizer.variables(ranked=ranked)
+
+    def explain(self, f: Callable[[Any], Any], evaluations: int = 30, **how: Any) -> VariableStatuses:
+        """Evaluate f a few more times, at points that prove which variables act.
+
+        Args:
+            f: The objective.
+            evaluations: How many, at most.
+            how: Who evaluates, and what ends the run before that: keywords of `optimize`.
+
+        Returns:
+            What `variables` says then.
+
+        Example:
+            >>> study.explain(f, evaluations=30).summary
+        """
+        budget = self.evaluated + check_count("evaluations", evaluations)
+        self._session.plan(budget, evaluations)
+        callbacks = how.pop("callback", None) or []
+        callbacks = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
+        if not self._explained():
+            self.optimize(f, budget, callback=[*callbacks, lambda study, trial: self._explained()], **how)
+        return self.variables()
+
+    def _explained(self) -> bool:
+        """Whether there is nothing more to ask about the variables."""
+        with self._session.mutex:
+            return not self.pending and self.optimizer._core.explanation.next() is None
 
     def recommend(self) -> Recommendation:
         """Choose the evaluated point with the best expected value, which matters if values are noisy.

@@ -4,9 +4,9 @@ A run goes through phases (`phases.py`):
 
     Design          the centre and a few points around the best so far; the best of them becomes the incumbent
       |
-    Nudge           a point right beside the incumbent ---------------- another value: noise .
+    NoiseTest       the incumbent once more --------------------------- another value: noise .
       |                                                                                  |
-    Probe           a few steps in all variables ---------------------- values in steps -+
+    ActiveCountTest a few steps in all variables ---------------------- values in steps -+
       |             then fresh groups are changed: how many of them matter? -- too many -+
       |                                                                                  |
     Tests           groups, until every variable is found or rejected ---------- no end -+

@@ -18,6 +18,10 @@ NEAR = 0.2  # half a side of the box around the best point whose corners they ar
 FIRST_PROBE = 26  # evaluations before the first probe: after the design, steps of the model of all variables
 DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 
+# noise
+LEAST_VALUES = 5  # before a point is evaluated again
+REPEATS = 3  # where values tie, which noise in steps may do by chance; elsewhere one tells
+
 # comparing
 SAME = 1e-9  # values closer than this share of their range are equal
 SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
@@ -66,9 +70,6 @@ LEAST_GAIN = 0.01  # of the deviation of its best third
 EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh epoch
 
 # the model of all variables (page: in the model of all variables)
-NUDGE = 1e-6  # how far, in every coordinate, the point lies that shows noise
-JUMP, NO_JUMP = 1e-2, 2e-5  # of the range of values: a larger difference there is noise; a smaller one is none
-NEARER, LEVELLED = 1e-3, 0.02  # of the nudge, where that did not tell; of its difference, what noise exceeds there
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for
 

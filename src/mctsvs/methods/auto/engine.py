@@ -14,7 +14,7 @@ from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.evidence import ActiveCount, Evidence, GroupTest, TestKind
 from mctsvs.methods.auto.full_space_search import FullSpaceModel
-from mctsvs.methods.auto.phases import ActiveCountTest, Design, OptimiseFullSpace, Phase
+from mctsvs.methods.auto.phases import ActiveCountTest, Audit, Design, OptimiseFullSpace, OptimiseSubspace, Phase
 from mctsvs.methods.auto.portfolio import Challenger, ModelSelection
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
@@ -52,9 +52,10 @@ class Auto(Engine):
     """See the package's description."""
 
     options_type: ClassVar[type[AutoOptions]] = AutoOptions
+    explains: ClassVar[bool] = True
     options: AutoOptions
     # fmt: off
-    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "doubt", "jump",
+    saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "repeats",
              "rivalry", "challenger", "first_points", "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
@@ -66,8 +67,7 @@ class Auto(Engine):
     count: ActiveCount
     tested: int = 0  # own probes and tests answered
     noisy: bool | None = None  # whether values differ that should not; None: not known
-    doubt: GroupTest | None = None  # the nudge whose value differed by so little that it may be exact
-    jump: float = 0.0  # by how much
+    repeats: int = 0  # points evaluated again, answered
     rivalry: ModelSelection  # of the models of all variables, under noise
     challenger: Challenger  # when the model that tells variables apart has a turn, without noise
     first_points: FirstPoints
@@ -92,22 +92,16 @@ class Auto(Engine):
     def propose(self, n: int, pending: Pending) -> list[Proposal]:
         proposals: list[Proposal] = []
         for _ in range(n):
-            question, self.phase = self._next(pending.beside(proposals))
+            question, self.phase = self.phase.next(self, pending.beside(proposals))
             iteration = 0 if question.kind is TestKind.DESIGN else self.turn + 1
-            proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value))
+            again = question.kind is TestKind.REPEAT
+            proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value, again=again))
             self.open[proposals[-1].proposal_id] = question
         return proposals
 
-    def _next(self, waiting: Array) -> tuple[GroupTest, Phase]:
-        """What the phase asks; first of all what a doubt about noise asks, whatever phase a batch has led to."""
-        if self.doubt is not None and self.noisy is None and not self.waits_for(TestKind.NUDGE):
-            return self.nudge(), self.phase
-        return self.phase.next(self, waiting)
-
     def observe(self, batch: Sequence[Observation]) -> None:
         super().observe(batch)
-        if any(observation.noise is not None for observation in batch):
-            self._told_noise()
+        self._look_for_noise()
         for observation in batch:
             question = self.open.pop(observation.proposal_id, None)
             if question is not None:
@@ -117,17 +111,13 @@ class Auto(Engine):
             self._accept(question, observation)
             self.phase = self.phase.settled(self)
 
-    def _told_noise(self) -> None:
-        """Nothing need be asked about noise that is told with the values."""
-        told, before = super().noise_seen, self.noisy
-        self.noisy = before if told is None else told
-        if told and not before and not isinstance(self.phase, Design):
+    def _look_for_noise(self) -> None:
+        """Noise that is told or seen changes the plan at once; nothing need be asked about noise that is told."""
+        noise, told = self.noise_seen, len(self.history.noise) > 0
+        if noise and not self.noisy and not isinstance(self.phase, Design):
             self.phase = OptimiseFullSpace()
-
-    @property
-    def noise_seen(self) -> bool | None:
-        told = super().noise_seen
-        return self.noisy if told is None else told
+        if noise or (told and noise is False):
+            self.noisy = noise
 
     def _accept(self, question: GroupTest | None, observation: Observation) -> None:
         """The incumbent is the best point, of this epoch if it is not the first."""
@@ -215,23 +205,12 @@ class Auto(Engine):
         change[np.isnan(now) & np.isnan(before)] = 0.0
         return float(np.nan_to_num(change, nan=1.0).max())
 
-    def learn_noise(self, question: GroupTest, observation: Observation) -> None:
-        """From a point right beside the incumbent; whole numbers cannot be nudged, and then it says nothing."""
-        if not np.isfinite(observation.y):  # an incumbent that may fail is noise of another kind
-            self.noisy = True
-        elif float(np.abs(observation.x - question.x).max()) < const.NUDGE:
-            jump, spread = abs(observation.y - question.level), ordinary_range(self.history.y)
-            measured = self.constraint_jump(question, observation)
-            if measured is not None:
-                jump, spread = measured, 1.0
-            if self.doubt is not None:  # nearer to the incumbent an exact value is nearer to its value too
-                self.noisy = bool(jump > min(const.LEVELLED * self.jump, const.NO_JUMP * spread))
-            elif jump > const.JUMP * spread:
-                self.noisy = True
-            elif jump <= const.NO_JUMP * spread:
-                self.noisy = False
-            else:
-                self.doubt, self.jump = question, jump
+    def learn_noise(self) -> None:
+        """From a point evaluated again: values that tie may agree by chance, and a failure says nothing of noise."""
+        self.repeats += 1
+        values = self.history.distinct
+        if self.repeats >= (const.REPEATS if len(np.unique(values)) < len(values) else 1):
+            self.noisy = bool(self.noise_seen)
 
     def changed_variables(self, x: Array, base: Array, least: float = 1e-9) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
@@ -264,19 +243,11 @@ class Auto(Engine):
         away = np.abs((self.first_points.points[1:] - self.incumbent)[:, self.continuous])
         return bool((away.max(axis=1, initial=0.0) > const.SAME_POINT).all())
 
-    def nudge(self) -> GroupTest:
-        """A point that is hardly another one: noise shows in its value, a change of the objective does not.
-
-        Where the value may be that of a steep or rough objective, a point nearer still.
-        """
-        assert self.incumbent is not None
-        base, level, step = self.incumbent, self.level, const.NUDGE
-        if self.doubt is not None:
-            assert self.doubt.base is not None
-            base, level, step = self.doubt.base, self.doubt.level, const.NEARER * const.NUDGE
-        x, free = base.copy(), self.continuous
-        x[free] += np.where(x[free] < 0.5, step, -step)
-        return GroupTest(TestKind.NUDGE, x, self.everything, level, base)
+    def repeat(self) -> GroupTest:
+        """The best point once more: noise shows in its value. The second time a point of a middling value."""
+        order = self.history.best(len(self.history))
+        row = order[len(order) // 2 if self.repeats == 1 else 0]
+        return GroupTest(TestKind.REPEAT, self.history.X[row].copy(), self.everything, self.level)
 
     def idle(self, moved: Indices) -> Indices:
         """The other variables, those that matter least first."""
@@ -341,10 +312,12 @@ class Auto(Engine):
         x = self.all_model.closer.propose(self.history, waiting, free, self.rng)
         return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level)
 
-    def known_importance(self) -> Array | None:
-        """The probability that each variable matters, where tests could tell."""
-        untested = isinstance(self.phase, Design | OptimiseFullSpace)
-        return None if untested else self.evidence.probability.copy()
+    def found(self) -> Indices | None:
+        """Those that tests have found, where they have ended."""
+        if not isinstance(self.phase, Audit | OptimiseSubspace):
+            return None
+        found = self.evidence.found
+        return np.asarray(found[np.argsort(-self.evidence.effect[found], kind="stable")])
 
     def describe(self) -> str:
         return self.phase.describe(self)

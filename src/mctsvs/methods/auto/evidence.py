@@ -41,7 +41,7 @@ class TestKind(Enum):
     AUDIT = "auditing the rejected"  # do the rejected variables matter after all?
     STEP = "step in the found variables"  # is this better, with other values of the found variables?
     LOCAL = "small step in the found variables"  # the same, inside the trust region
-    NUDGE = "looking for noise"  # is the value nearly the same right beside the incumbent, or is there noise?
+    REPEAT = "looking for noise"  # has the same point the same value again?
     CLOSE = "step close to the best point"  # is this better, near a point beyond which no model predicts anything?
     ALL = "step in many variables"  # is this better, with other values of all variables not rejected, or found?
     CHALLENGE = "step in many variables, told apart"  # the same by a model that must show what it is worth

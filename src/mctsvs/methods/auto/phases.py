@@ -34,11 +34,9 @@ class Phase(Saved):
     def answer(self, search: Auto, question: GroupTest, observation: Observation) -> Phase:
         """The phase after the value of one of our points."""
         kind, y = question.kind, observation.y
-        if kind is TestKind.NUDGE:
-            search.learn_noise(question, observation)
-            if isinstance(self, NoiseTest) and search.noisy is None and question is search.doubt:
-                return self  # which asks once more
-            return OptimiseFullSpace() if search.noisy else self.without_noise(search)
+        if kind is TestKind.REPEAT:
+            search.learn_noise()
+            return self if search.noisy is None else self.without_noise(search)
         if kind is TestKind.CLOSE:
             search.all_model.closer.learn(success=y > question.level)
         if kind is TestKind.CHALLENGE:
@@ -108,7 +106,8 @@ class Design(Phase):
     probe: ActiveCountTest
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
-        if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
+        few = len(search.history) + len(waiting) < const.LEAST_VALUES
+        if few or search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
             return search.design(near=search.options.near), self
         return NoiseTest(self.probe).next(search, waiting)
 
@@ -119,24 +118,19 @@ class Design(Phase):
 
 @dataclass(frozen=True, eq=False)
 class NoiseTest(Phase):
-    """A point right beside the incumbent: another value is noise. Until it comes, go on as if there were none."""
+    """The incumbent once more: another value is noise. Until it comes, go on as if there were none."""
 
     probe: ActiveCountTest
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         if search.noisy is not None:
             return (OptimiseFullSpace() if search.noisy else self.without_noise(search)).next(search, waiting)
-        if not search.waits_for(TestKind.NUDGE):
-            return search.nudge(), self
+        if not search.waits_for(TestKind.REPEAT):
+            return search.repeat(), self
         question, after = self.without_noise(search).next(search, waiting)
         return question, NoiseTest(after) if isinstance(after, ActiveCountTest) else self if isinstance(
             after, OptimiseFullSpace
         ) else after
-
-    def elsewhere(self, search: Auto, observation: Observation) -> Phase:
-        after = super().elsewhere(search, observation)
-        exact = search.evidence.rejected.any()  # equal values: there is no noise
-        return self.without_noise(search) if after is self and exact else after
 
     def without_noise(self, search: Auto) -> Phase:
         return self.probe if search.options.tests and search.count.limit >= const.FEWEST else OptimiseFullSpace()

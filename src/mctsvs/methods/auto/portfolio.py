@@ -120,7 +120,7 @@ def in_steps(search: Auto) -> bool:
 
     After tests, which repeat the value where nothing that matters was changed, this also says that many of them did.
     """
-    y = search.history.y
+    y = search.history.distinct
     return search.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
 
 

@@ -105,7 +105,7 @@ def corners_fit(search: Auto) -> bool:
     """Whether equal values can be believed, and points stay where they are put."""
     if not search.options.corners or (search.region is not None and search.region.constrained):
         return False
-    plateaus = bool((np.diff(np.sort(search.history.y)) == 0.0).any())
+    plateaus = bool((np.diff(np.sort(search.history.distinct)) == 0.0).any())
     return not plateaus and not search.history.constraints.size
 
 

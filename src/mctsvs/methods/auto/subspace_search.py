@@ -137,7 +137,7 @@ class SubspaceModel(Saved):
     def take(self, variables: Indices) -> None:
         """The variables found by now."""
         if not np.array_equal(variables, self.variables):
-            self.variables = variables
+            self.variables, self.restart = variables, []
             self.forget()
 
     def exhausted(self, y: Array, d: int, left: float) -> bool:

@@ -264,6 +264,6 @@ class GTBO(Engine):
             return f"optimising all variables: {active} of {len(self.everything)} taken for active"
         return f"testing groups: {len(self.answered)} of at most {self.most_tests} tests"
 
-    def known_importance(self) -> Array | None:
-        """The probability that each variable is active, once tests have told something."""
-        return self.belief.probability if self.belief.groups else None
+    def found(self) -> Indices | None:
+        """The variables taken for active, once tests have told something."""
+        return np.flatnonzero(self.belief.probability >= DECIDED) if self.belief.groups else None

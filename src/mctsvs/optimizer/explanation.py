@@ -1,0 +1,350 @@
+"""Evaluations that prove which variables act: what `explain=` spends, and what `Study.explain` asks for.
+
+What the search has evaluated proves most of it already (`active_variables.py`). The rest is asked in this order:
+
+    repeat      the best point again, where no point was evaluated twice: are values exact at all?
+    ranked      one variable of the best point is changed, to the farther end of its range: those that the method's
+                own tests have found, or else those that a model ranks first, until three in a row change little
+    drawn       where all of these acted: up to six others, drawn at random. If five act, nearly all variables do
+    halved      two points differ in value, but in no variable known to act: a point half way between them
+    joint       all variables not known to act are changed at once, at the best point and at others far from it
+
+What to ask next follows from the trials alone, so that a restored run asks the same. The evaluations of a joint change
+are counted: a variable that never changed anything is called unchanged, not inactive. Under noise the best point and
+each changed point are evaluated several times, and differences are tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mctsvs.methods.history import rounding
+from mctsvs.optimizer.active_variables import (
+    ALL,
+    Evidence,
+    Points,
+    VariableStatus,
+    VariableStatuses,
+    rows_of,
+    summary_of,
+)
+from mctsvs.optimizer.trial import Trial
+from mctsvs.space import Space
+from mctsvs.utils.formatting import listed
+from mctsvs.utils.validation import Array, Indices
+
+if TYPE_CHECKING:
+    from mctsvs.optimizer.unit_cube import UnitCubeOptimizer
+
+SOURCE = "explain"  # of the trials
+SHARE, MOST = 0.06, 40  # of a budget, and evaluations at most, that explain where nothing else is said
+LITTLE, MISSES = 0.01, 3  # of the range of values, and changes in a row that were less: then the ranking has ended
+DRAWN, DENSE = 6, 5  # variables drawn at random, and those of them that must act to say that all do
+BASES = 3  # evaluated points far from the best one, at which all others are changed jointly
+NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
+MOST_RANKED = 1000  # variables that a model ranks
+GRID = np.linspace(0.0, 1.0, 5)
+
+
+class Role(IntEnum):
+    """What a trial was for; kept as its `iteration`."""
+
+    REPEAT = 1
+    RANKED = 2
+    DRAWN = 3
+    HALVED = 4
+    JOINT = 5
+
+
+PURPOSES = {
+    Role.REPEAT: "measuring again",
+    Role.RANKED: "changing one variable",
+    Role.DRAWN: "changing one variable drawn at random",
+    Role.HALVED: "looking for the variable that acts",
+    Role.JOINT: "changing all other variables",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A point to evaluate, and the variables in which it differs from the one it is compared with."""
+
+    role: Role
+    unit: Array
+    variables: Indices
+
+
+class Explanation:
+    """The questions of one run, and what their answers say."""
+
+    def __init__(self, core: UnitCubeOptimizer) -> None:
+        self.core = core
+        self._evidence: tuple[tuple[int, bool | None], Evidence] | None = None
+        self._ranking: tuple[int, Indices] | None = None
+
+    @property
+    def asked(self) -> list[Trial]:
+        return [t for t in self.core.trials.all if t.source == SOURCE]
+
+    @property
+    def evidence(self) -> Evidence:
+        """Of all trials told so far."""
+        core = self.core
+        key = len(core.trials.all) - len(core.trials.pending), core.noisy
+        if self._evidence is None or self._evidence[0] != key:
+            told = self._told()
+            noise = np.array([core.noise if t.noise is None else t.noise for t in told], dtype=np.float64)
+            numbers = np.array([t.number for t in told], dtype=np.intp)
+            points = Points.of(core.space, *self._data(told), noise if core.noisy else None, numbers)
+            self._evidence = key, Evidence(points, exact=core.noisy is False)
+        return self._evidence[1]
+
+    def next(self) -> Question | None:
+        """The next question; None if there is none, or none before those asked are answered."""
+        core = self.core
+        if core.trials.best is None or not core.trials.best.has_value:
+            return None
+        if core.noisy is None:
+            return self._repeat()
+        if core.noisy:
+            return self._under_noise()
+        return self._ranked() or self._drawn() or self._jointly()
+
+    def _repeat(self) -> Question | None:
+        """The best point again; three times where values tie, which noise in steps may do by chance."""
+        values = [t.value for t in self.core.trials.all if t.has_value and t.source != SOURCE]
+        needed = 1 if len(set(values)) == len(values) else 3
+        best = self.core.trials.best
+        if best is None or any(t.value is None for t in self.asked) or len(self._of(Role.REPEAT)) >= needed:
+            return None
+        return Question(Role.REPEAT, best.unit.copy(), self.core.everything)
+
+    def _ranked(self) -> Question | None:
+        """One variable of the best point changed: those found by tests, or the first of the ranking."""
+        found = self.core.engine.found()
+        candidates = self.ranking if found is None else found
+        if found is None and (self._ended or self._awaits_draws):
+            return None
+        return self._change_one(Role.RANKED, candidates)
+
+    def _change_one(self, role: Role, candidates: Indices) -> Question | None:
+        best = self.core.trials.best
+        assert best is not None
+        asked = {int(t.variables[0]) for t in self._of(Role.RANKED, Role.DRAWN)}
+        for v in candidates:
+            if not self.evidence.active[v] and int(v) not in asked:
+                question = self._changed(role, best.unit, np.array([v]))
+                if question is not None:
+                    return question
+        return None
+
+    @property
+    def _ended(self) -> bool:
+        """Whether the last variables of the ranking changed little, or all variables act."""
+        share = self.evidence.share.max(axis=1)
+        told = [share[t.variables[0]] for t in self._of(Role.RANKED) if t.value is not None]
+        return (len(told) >= MISSES and max(told[-MISSES:]) <= LITTLE) or self.dense
+
+    @property
+    def _awaits_draws(self) -> bool:
+        """Whether as many variables of the ranking as will be drawn acted, and none did not."""
+        return len(self._of(Role.RANKED)) >= DRAWN and self._all_acted and not self._drawn_out
+
+    @property
+    def _all_acted(self) -> bool:
+        return all(self.evidence.active[t.variables[0]] for t in self._of(Role.RANKED) if t.value is not None)
+
+    @property
+    def _draws(self) -> list[bool]:
+        """Whether the variables drawn at random act, as far as answered."""
+        return [bool(self.evidence.active[t.variables[0]]) for t in self._of(Role.DRAWN) if t.value is not None]
+
+    @property
+    def _drawn_out(self) -> bool:
+        """Whether further draws would say nothing new."""
+        return len(self._of(Role.DRAWN)) >= DRAWN or self._draws.count(False) > DRAWN - DENSE
+
+    @property
+    def dense(self) -> bool:
+        """Whether five of six variables drawn at random act: then, with 95 % confidence, at least four in ten do."""
+        return sum(self._draws) >= DENSE or bool(self.evidence.active.all())
+
+    def _drawn(self) -> Question | None:
+        """A variable drawn at random, where all those of the ranking acted."""
+        if self.core.engine.found() is not None or self._drawn_out or self.dense:
+            return None
+        if not (self._of(Role.RANKED) and self._all_acted):
+            return None
+        order = np.random.default_rng(self.core.known.seed).permutation(len(self.core.space))
+        return self._change_one(Role.DRAWN, order)
+
+    def _jointly(self) -> Question | None:
+        """A point between two that differ in no variable known to act; or all such variables changed at once."""
+        if self.dense or any(t.value is None for t in self.asked):
+            return None
+        return self._halved() or self._joint()
+
+    def _halved(self) -> Question | None:
+        pair = self.evidence.unresolved(LITTLE)
+        if pair is None:
+            return None
+        units = [self._unit(row) for row in pair]
+        moved = np.flatnonzero(self.evidence.changed(*pair))
+        half = self._likely_half(moved)
+        for base, other in (units, units[::-1]):
+            point = base.copy()
+            coordinates = self._coordinates(half)
+            point[coordinates] = other[coordinates]
+            if self.core.region.contains(point) and point not in self.core.known:
+                return Question(Role.HALVED, point, half)
+        return None
+
+    def _likely_half(self, variables: Indices) -> Indices:
+        """Part of the variables that contains what acts about as likely as not: the first of the ranking weigh more."""
+        place = np.empty(len(self.core.space))
+        place[self.ranking] = np.arange(len(self.ranking))
+        order = variables[np.argsort(place[variables], kind="stable")]
+        weight = np.cumsum(1.0 / (1.0 + np.arange(len(order))))
+        return np.asarray(order[: int(np.searchsorted(weight, 0.5 * weight[-1])) + 1][: max(1, len(order) - 1)])
+
+    def _joint(self) -> Question | None:
+        rest = np.flatnonzero(~self.evidence.active)
+        done = len(self._of(Role.JOINT))
+        bases = self._bases()
+        if done >= len(bases) or not len(rest):
+            return None
+        return self._changed(Role.JOINT, bases[done], rest, anywhere=done == 1)
+
+    def _bases(self) -> list[Array]:
+        """The best point twice, then evaluated points that differ from it, and each other, in the active variables."""
+        evidence, best = self.evidence, self.core.trials.best
+        assert best is not None
+        X = np.array([self._unit(row) for row in range(len(evidence.points.codes))])
+        own = X[:, self._coordinates(np.flatnonzero(evidence.active))]
+        distance = np.abs(own - best.unit[self._coordinates(np.flatnonzero(evidence.active))]).sum(axis=1)
+        bases = [best.unit, best.unit]
+        while len(bases) < 2 + BASES and distance.max(initial=0.0) > 0.0:
+            row = int(np.argmax(distance))
+            bases.append(X[row])
+            distance = np.minimum(distance, np.abs(own - own[row]).sum(axis=1))
+        return bases
+
+    def _changed(self, role: Role, base: Array, variables: Indices, *, anywhere: bool = False) -> Question | None:
+        """The base with other values of variables that exist there: the farther end of the range, or anywhere."""
+        core = self.core
+        there = core.space.active(base)
+        variables = variables[there[variables]]
+        point = base.copy()
+        rng = np.random.default_rng([core.known.seed, len(core.trials.all)])
+        for v in variables:
+            own = core.space.offsets[v], core.space.offsets[v + 1]
+            if own[1] - own[0] > 1:
+                choices = np.setdiff1d(np.arange(own[1] - own[0]), int(np.argmax(base[slice(*own)])))
+                point[slice(*own)] = 0.0
+                point[own[0] + int(rng.choice(choices))] = 1.0
+            else:
+                point[own[0]] = rng.random() if anywhere else float(base[own[0]] < 0.5)
+        point = core.region.spread(point, base, variables) if core.region.constrained else core.space.snap(point)
+        if point in core.known:
+            return None
+        return Question(role, point, variables)
+
+    def _under_noise(self) -> Question | None:
+        """The point recommended until its mean is known, then one variable of it after another, some times each."""
+        core, repeats = self.core, self._of(Role.REPEAT)
+        base = repeats[-1].unit if repeats else core.recommended().unit
+        if sum(np.array_equal(t.unit, base) for t in repeats) < NOISY_BASE:
+            return Question(Role.REPEAT, base.copy(), core.everything)
+        singles = self._of(Role.RANKED)
+        if singles and sum(np.array_equal(t.unit, singles[-1].unit) for t in singles) < NOISY_CHANGE:
+            return Question(Role.RANKED, singles[-1].unit.copy(), singles[-1].variables)
+        asked = {int(t.variables[0]) for t in singles}
+        for v in self.ranking:
+            question = None if int(v) in asked else self._changed(Role.RANKED, base, np.array([v]))
+            if question is not None:
+                return question
+        return None
+
+    @property
+    def ranking(self) -> Indices:
+        """(V,) all variables, those first whose change at the best point changes the model's mean most."""
+        told, best = [t for t in self._told() if t.source != SOURCE], self.core.trials.best
+        if self._ranking is None or self._ranking[0] != len(told):
+            order = np.arange(len(self.core.space))
+            if best is not None and told:
+                order = rank(self.core.space, *self._data(told), best.unit)
+            self._ranking = len(told), order
+        return self._ranking[1]
+
+    def _told(self) -> list[Trial]:
+        return [t for t in self.core.trials.all if t.value is not None and not t.failed]
+
+    def _data(self, told: list[Trial]) -> tuple[Array, Array]:
+        """(n, D) points, and (n, m) values with measured constraints."""
+        names = self.core.trials.names
+        outputs = [[t.value, *((t.constraints or {}).get(name, np.nan) for name in names)] for t in told]
+        units = np.array([t.unit for t in told]).reshape(len(told), self.core.space.n_coordinates)
+        return units, np.array(outputs, dtype=np.float64).reshape(len(told), 1 + len(names))
+
+    def _of(self, *roles: Role) -> list[Trial]:
+        return [t for t in self.asked if t.iteration in roles]
+
+    def _unit(self, row: int) -> Array:
+        return self.core.trials.all[int(self.evidence.points.numbers[row])].unit
+
+    def _coordinates(self, variables: Indices) -> Indices:
+        return np.flatnonzero(np.isin(self.core.space.owner, variables))
+
+    def statuses(self, *, ranked: bool = False) -> VariableStatuses:
+        """A row for each variable, the largest effect first; `ranked` fits a model to rank them."""
+        place = {int(v): i for i, v in enumerate(self.ranking, 1)} if ranked else None
+        rows = rows_of(self.core.space, ("value", *self.core.trials.names), self.evidence, place)
+        return VariableStatuses(rows, self._dense(rows) or summary_of(rows, self.core.noisy))
+
+    def _dense(self, rows: list[VariableStatus]) -> str:
+        """What is said where nearly all variables act; empty elsewhere."""
+        active = [row for row in rows if row.status == "active"]
+        if sum(self._draws) < DENSE or len(active) == len(rows):
+            return ""
+        strong = [row.name for row in active if row.share > LITTLE]
+        most = "" if len(strong) == len(active) else f"; by more than {LITTLE:.0%} of its range: {listed(strong)}"
+        return f"{ALL}, as far as tested: {sum(self._draws)} of {len(self._draws)} drawn at random changed it{most}"
+
+
+def rank(space: Space, X: Array, outputs: Array, best: Array) -> Indices:
+    """(V,) variables by how much a model's mean changes along each, beside the best point, in any output."""
+    from mctsvs.gp.model import expected_values  # linear algebra that not every run needs
+
+    candidates = np.arange(len(space))
+    if len(space) > MOST_RANKED:
+        order = np.argsort(-correlations(X, outputs[:, 0], space.offsets), kind="stable")
+        candidates = order[:MOST_RANKED]
+    lines = []
+    for v in candidates:
+        own = slice(space.offsets[v], space.offsets[v + 1])
+        values = GRID[:, None] if own.stop - own.start == 1 else np.eye(own.stop - own.start)
+        lines.append(np.repeat(best[None], len(values), axis=0))
+        lines[-1][:, own] = values
+    begins = np.cumsum([0, *(len(line) for line in lines[:-1])])
+    points, score = np.concatenate(lines), np.full(len(space), -1.0)
+    for column in outputs.T:
+        known = np.isfinite(column)
+        values = column[known]
+        if len(values) and np.ptp(values) > rounding(values[:, None])[0]:
+            mean, _ = expected_values(X[known], values, points)
+            spread = np.maximum.reduceat(mean, begins) - np.minimum.reduceat(mean, begins)
+            score[candidates] = np.maximum(score[candidates], spread / np.ptp(values))
+    return np.argsort(-score, kind="stable")
+
+
+def correlations(X: Array, y: Array, offsets: Indices) -> Array:
+    """(V,) the largest correlation of a variable's coordinates with the values."""
+    known = np.isfinite(y)
+    centred = X[known] - X[known].mean(axis=0)
+    spread = np.sqrt(np.einsum("ij,ij->j", centred, centred))
+    correlation = np.abs((y[known] - y[known].mean()) @ centred) / np.maximum(spread, 1e-12)
+    return np.asarray(np.maximum.reduceat(correlation, offsets[:-1]))
