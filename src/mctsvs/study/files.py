@@ -149,19 +149,21 @@ _guard = threading.RLock()  # of that set; the lock of a study that is forgotten
 class WriterLock:
     """One writer at a time: held from `__init__` to `release`, or to the end of the process, however that ends.
 
-    It is a lock on a file beside the study, see `_lock`: the system releases it when the process dies. The set of files
-    says which studies are this process's own.
+    It is a lock on a file beside the study, see `_lock`: the system releases it when the process dies.
     """
 
     def __init__(self, path: Path) -> None:
         self.name, self.study = str(path), os.path.realpath(path)
         self.file = f"{self.study}.lock"
         with _guard:
-            if self.study in _written:  # opening and closing the lock's file again would end the lock
+            if self.study in _written:
                 raise StudyError(
                     f"the study {self.name!r} is already open in this process, {os.getpid()}: use it there, or close it"
                 )
-            self.descriptor = self._acquire()
+            try:
+                self.descriptor = self._acquire()
+            except OSError as error:
+                raise unwritable(Path(self.file), error) from None
             _written.add(self.study)
             self.held = True
         try:
@@ -174,17 +176,16 @@ class WriterLock:
     def _acquire(self) -> int:
         last = time.monotonic() + ORPHANS
         while True:
-            try:
-                descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
-            except OSError as error:
-                raise unwritable(Path(self.file), error) from None
+            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 _lock(descriptor)
             except OSError as error:
-                owner = printable(os.read(descriptor, 300).decode(errors="replace")) or "unknown"
+                owner = "unknown"
+                with contextlib.suppress(OSError):
+                    owner = printable(os.read(descriptor, 300).decode(errors="replace")) or owner
                 os.close(descriptor)
                 if error.errno not in (errno.EACCES, errno.EAGAIN):
-                    raise StudyError(f"cannot lock the study {self.name!r}: {error.strerror or error}") from None
+                    raise
                 if _died(owner) and time.monotonic() < last:
                     time.sleep(0.01)
                     continue

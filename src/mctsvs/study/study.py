@@ -524,7 +524,7 @@ class Study:
         """Close the file, so that other processes can write to it. Closing it again does nothing.
 
         Raises:
-            LostError: Somebody has overwritten the file since the last trial. Everything is saved beside it.
+            StudyError: The file was lost or overwritten since the last trial. Everything is saved beside it.
 
         Example:
             >>> study.close()
