@@ -115,12 +115,14 @@ class Journal:
         self._open(readonly)
 
     def _open(self, readonly: bool) -> None:
+        self._waiting = True  # whether a commit waits for the disk
         with clear_errors(self.path):
             self.connection = _connect(self.path, readonly)
             try:
                 _check_header(self.connection, self.path)
                 if not readonly:
                     self.connection.execute("PRAGMA journal_mode = WAL")
+                    self.connection.execute("PRAGMA synchronous = FULL")
                     self.connection.execute("SELECT seq FROM head").fetchone()  # makes the files beside it
                     self._guard = files.SQLiteGuard(self.path)
                     self._watch = files.FileWatch(self.path)
@@ -229,7 +231,9 @@ class Journal:
         rows, seq, last = _rows(events, self.length, self.last)
         with self._writing():
             one = self.connection.execute
-            one(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+            if wait != self._waiting:
+                one(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+                self._waiting = wait
             one("BEGIN IMMEDIATE")
             self._move_head(seq, last)
             self.connection.executemany(INSERT, rows)
