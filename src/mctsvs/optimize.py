@@ -88,7 +88,8 @@ def minimize(
         target: The run ends when a feasible point has a value at least this good.
         max_seconds: No evaluation begins later than this many seconds after the call.
         patience: The run ends after this many evaluations in a row without improvement.
-        max_failures: The run ends after this many failures in a row.
+        max_failures: The run ends after this many failures in a row. If nothing has succeeded yet, it ends after three
+            equal ones of a TypeError, NameError, KeyError, AttributeError or ImportError.
         workers: Evaluations at once, in processes of this machine.
         executor: A `concurrent.futures.Executor` that evaluates; see `Study.optimize`.
         asynchronous: A free worker gets a new point at once, in place of batches.

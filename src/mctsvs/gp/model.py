@@ -241,8 +241,13 @@ def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) ->
 
     `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known.
     """
+    return expectation(X, y, noise)(Z)
+
+
+def expectation(X: Array, y: Array, noise: Array | None = None) -> Callable[[Array], tuple[Array, Array]]:
+    """The same as a function of Z: the model is fitted once."""
     if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
-        return nearest_values(X, y, Z)
+        return lambda Z: nearest_values(X, y, Z)
     rows = best_and_spread(y, MOST_EXPECTED)
     X, y, noise = X[rows], y[rows], None if noise is None or not len(noise) else noise[rows]
     standard = Standardization.of(y)
@@ -254,8 +259,12 @@ def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) ->
     likelihood = Likelihood(kernel, inputs, standard.values, prior, constant_mean=True, known=known)
     theta = fit(likelihood, prior, start, [], iterations=60, careful=True)
     posterior = Posterior.of(kernel, theta, inputs, standard.values, constant_mean=True, known=known)
-    mean, sd = posterior.predict(Z[:, columns])
-    return standard.mean + standard.scale * mean, standard.scale * sd
+
+    def predict(Z: Array) -> tuple[Array, Array]:
+        mean, sd = posterior.predict(Z[:, columns])
+        return standard.mean + standard.scale * mean, standard.scale * sd
+
+    return predict
 
 
 def nearest_values(X: Array, y: Array, Z: Array) -> tuple[Array, Array]:

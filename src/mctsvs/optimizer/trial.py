@@ -110,6 +110,7 @@ class Trial:
         constraints: Name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told.
         noise: Standard deviation of the value's noise, where it was told.
         attrs: Notes of the user's, anything that JSON can say; stored when the trial is told.
+        asker: The thread that asked for it, by its number in the system; None for one that was read.
 
     Example:
         >>> (trial,) = opt.ask()
@@ -132,6 +133,7 @@ class Trial:
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
+    asker: int | None = None
 
     @property
     def x(self) -> Array:
