@@ -227,6 +227,7 @@ def in_a_child(work: Callable[[], None], report: Path | None = None) -> int:
 
 
 if __name__ == "__main__":
-    importlib.import_module("mctsvs.study.study")  # once, and not in each child
+    for module in ("mctsvs.study.study", "mctsvs.loop.process_pool"):  # once, and not in each child
+        importlib.import_module(module)
 
     serve(Path(sys.argv[1]), float(sys.argv[2]), json.loads(sys.argv[3]))

@@ -45,10 +45,9 @@ def write(source: Any, path: str | os.PathLike[str]) -> Path:
     Example:
         >>> write({"one seed": result, "another": other}, "both.html")
     """
-    text = html(source)
     path = Path(path)
     with written(path):
-        path.write_text(text, encoding="utf-8")
+        path.write_text(html(source), encoding="utf-8")
     return path
 
 
