@@ -181,10 +181,12 @@ def test_a_log_that_is_deleted_costs_nothing(tmp_path: Path) -> None:
         assert study.evaluated == 80
 
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs locks of open files")
 SHOW = "import sys, mctsvs; print(mctsvs.Study(sys.argv[1], readonly=True).evaluated)"
 WRITE = "import sys, mctsvs; mctsvs.Study(sys.argv[1]).ask()"
 
 
+@linux
 @pytest.mark.parametrize("workers", [None, 2])
 def test_a_copy_of_the_folder_drops_no_lock(workers: int | None, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
@@ -213,7 +215,7 @@ def test_a_copy_of_the_folder_drops_no_lock(workers: int | None, tmp_path: Path)
         assert picture(study) == after
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@linux
 def test_a_child_that_outlives_its_parent_holds_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     code = (
