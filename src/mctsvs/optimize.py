@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,7 @@ from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.optimizer import SETTINGS
 from mctsvs.optimizer.trial import Recommendation, Trial
-from mctsvs.optimizer.unit_cube import encode
-from mctsvs.utils.formatting import listed
+from mctsvs.utils.formatting import listed, printable
 from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
@@ -248,42 +247,20 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
     """Points to begin with: one, a list of them, or a table; where that has values, they are known."""
     if x0 is None:
         return
-    table = isinstance(x0, str | os.PathLike) or (hasattr(x0, "to_dict") and hasattr(x0, "columns"))
-    if not table:
+    from mctsvs.study.tables import first_points, is_table, rows  # tables, which few runs begin with
+
+    if not is_table(x0):
         owner.enqueue(_points(x0))
         return
-    from mctsvs.study.tables import first_points, rows  # tables, which few runs begin with
-
     opt = owner if isinstance(owner, Optimizer) else owner.optimizer
-    source = Path(x0) if isinstance(x0, str | os.PathLike) else x0
-    if isinstance(source, Path):
-        points = first_points(source, opt.space)
-    else:
-        points = None if "value" in source.columns else source.to_dict("records")
+    points = first_points(x0, opt.region)
     if points is not None:
-        for row, point in enumerate(points, 1):
-            with _in_row(row, source):
-                encode(opt.region, point)
         owner.enqueue(points)
     elif isinstance(owner, Optimizer):
-        known = rows(source, opt.space, opt.direction)
-        for row, (unit, *_) in enumerate(known, 1):
-            with _in_row(row, source):
-                opt.region.check(unit)
-        for unit, value, message, details in known:
+        for unit, value, message, details in rows(x0, opt.region, opt.direction):
             opt._core.insert(unit, value, message, details)
     else:
-        owner.import_points(source)
-
-
-@contextmanager
-def _in_row(row: int, source: Any) -> Iterator[None]:
-    """What is wrong is said with its place."""
-    try:
-        yield
-    except InputError as error:
-        where = f"the file {str(source)!r}" if isinstance(source, Path) else "the table"
-        raise InputError(f"row {row} of {where}: {error}") from None
+        owner.import_points(x0)
 
 
 def _points(x0: Any) -> list[Any]:
@@ -293,10 +270,10 @@ def _points(x0: Any) -> list[Any]:
 
 
 def _run_study(study: Study, f: Objective, budget: int, *how: Any, **more: Any) -> Result:
-    reason = INTERRUPTED
+    reason, before = INTERRUPTED, study.evaluated
     with suppress(KeyboardInterrupt):
         reason = study._run(f, budget, *how, **more)
-    return _checked(result_of(study.optimizer, reason), reason)
+    return _checked(result_of(study.optimizer, reason, before), reason)
 
 
 def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> Result:
@@ -314,10 +291,11 @@ def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> R
 def _checked(result: Result, reason: StopReason) -> Result:
     """The result, unless there is none."""
     if result.best is None and reason.status is not StopStatus.INTERRUPTED:
-        if not result.nfev:
+        made = result.before + result.nfev
+        if not made:
             raise InputError(f"nothing was evaluated: {reason.message}")
         last = next((t.message for t in reversed(result.trials) if t.message), "the function returned no finite number")
-        failed = InputError(f"all {result.nfev} evaluations failed, the last with: {last}")
+        failed = InputError(f"all {made} evaluations failed, the last with: {last}")
         failed.result = result  # type: ignore[attr-defined]
         raise failed
     return result
@@ -342,6 +320,7 @@ class Result:
         about: Direction, method, options, seed and budget of the run.
         best: The trial of the best value.
         recommend: Computes `recommendation`.
+        before: Evaluations of earlier calls, which the study has kept.
         explain: Computes `variables`.
 
     Example:
@@ -359,6 +338,7 @@ class Result:
     about: dict[str, Any] = field(default_factory=dict)
     best: Trial | None = None
     recommend: Callable[[], Recommendation] | None = None
+    before: int = 0
     explain: Callable[[], VariableStatuses] | None = None
 
     @property
@@ -388,8 +368,8 @@ class Result:
 
     @property
     def nfev(self) -> int:
-        """Evaluations made."""
-        return sum(trial.value is not None and trial.source != "imported" for trial in self.trials)
+        """Evaluations made in this call: without those imported, and those of earlier calls that a study keeps."""
+        return sum(trial.counts for trial in self.trials) - self.before
 
     @property
     def nit(self) -> int:
@@ -422,8 +402,7 @@ class Result:
         return dataframe(self.trials, self.trials[0].space, times=True)
 
     def __repr__(self) -> str:
-        best = self.number + 1
-        found = "nothing succeeded" if not best else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
+        found = "nothing succeeded" if self.number < 0 else f"fun={self.fun:.6g} at trial {self.number}"
         chosen = None if self.recommend is None else self.recommendation
         if chosen is not None and chosen.sd > 0.0:
             found = f"values are noisy; expected at x: {chosen}"
@@ -446,12 +425,13 @@ class Result:
         return write(self, path)
 
 
-def result_of(opt: Optimizer, ending: StopReason) -> Result:
-    """Of a run of the optimizer that ended so."""
-    told = [trial for trial in opt.trials if trial.value is not None and trial.source != "imported"]
+def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
+    """Of a run of the optimizer that ended so; `before`: evaluations of earlier calls."""
+    told = [trial for trial in opt.trials if trial.counts]
     failures = sum(trial.failed for trial in told)
     missing = sum(not trial.has_value for trial in told) - failures
     parts = [counted(len(told), opt.budget or 0)]
+    parts += [f"{before} of them in earlier calls"] * bool(before)
     parts += [f"{failures} of them failed"] * bool(failures)
     parts += [f"{missing} of them without a value"] * bool(missing)
     parts += [ending.message] * bool(ending.message)
@@ -468,11 +448,22 @@ def result_of(opt: Optimizer, ending: StopReason) -> Result:
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
     message = ", ".join(parts)
     return Result(
-        where, value, opt.trials, ending.status, message, number, opt.tree, about, best, recommend, opt.variables
+        where,
+        value,
+        opt.trials,
+        ending.status,
+        message,
+        number,
+        opt.tree,
+        about,
+        best,
+        recommend,
+        before,
+        opt.variables,
     )
 
 
 def violated(trial: Trial) -> str:
     """The constraints that do not hold there, and by how much; what is not known may not hold."""
     found = {name: c for name, c in (trial.constraints or {}).items() if not c <= 0.0}
-    return listed([f"{name} (not known)" if math.isnan(c) else f"{name} by {c:.3g}" for name, c in found.items()])
+    return printable(listed([f"{n} (not known)" if math.isnan(c) else f"{n} by {c:.3g}" for n, c in found.items()]))

@@ -83,6 +83,7 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
         (LinearConstraint(np.eye(12)[:2], 0.5, 0.5), "leaves no room"),
         (LinearConstraint(np.eye(3), 0.0, 0.5), "a column for each variable"),
         (NonlinearConstraint(lambda x: x[0], 1.0, 1.0), "the lower must be smaller"),
+        (LinearConstraint(np.eye(12)[:2], 0.6, 0.5), "the lower must not be larger"),
         ("0.5 <= x0 <= 0.5", "the constraint '0.5 <= x0 <= 0.5' cannot be used: an equality leaves no room"),
         (["x0 + x1 <= 1", "x0 <= 0.9", "2*x0 + 2*x1 >= 2"], "'2.x0 . 2.x1 >= 2' together cannot be used: an equality"),
         (lambda x: x > 0.2, r"constraint 1 \(<lambda>\) returned array.*: it must return True or False"),
@@ -95,6 +96,25 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
 def test_what_no_point_can_satisfy_is_said_at_once(constraints: Any, why: str) -> None:
     with pytest.raises(InputError, match=why):
         Optimizer(BOX, constraints=constraints).ask()
+
+
+@pytest.mark.parametrize(
+    "answer", [-0.3, 0.7, (False, "why"), [False], None, float("nan"), "no", np.array([True]), np.ma.masked, 1]
+)
+def test_a_function_says_true_or_false_before_anything_is_evaluated(answer: Any) -> None:
+    """As scipy writes constraints, a number of at least 0 holds: here it is refused, not taken for true."""
+    evaluated: list[Array] = []
+    with pytest.raises(InputError, match=r"must return True or False, as in lambda x: 0.2 - x\[0\] >= 0$"):
+        minimize(evaluated.append, BOX, budget=5, constraints=lambda x: answer)
+    assert evaluated == []
+    with pytest.raises(InputError, match=r"as in lambda x: 0.2 - x\['a'\] >= 0$"):
+        Optimizer({"a": (0, 1)}, constraints=lambda x: answer).ask()
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_, np.array])
+def test_bools_of_numpy_are_bools(kind: Any) -> None:
+    opt = Optimizer(BOX, seed=0, constraints=lambda x: kind(bool(x[0] <= 0.2)))
+    assert max(trial.x[0] for trial in opt.ask(20)) <= 0.2
 
 
 def test_a_thin_region_is_no_equality() -> None:

@@ -33,8 +33,8 @@ from mctsvs.space import Space
 from mctsvs.study import Study
 from mctsvs.utils import plugins
 from mctsvs.utils.formatting import printable
-from mctsvs.utils.output import check_output
 from mctsvs.utils.validation import EvaluationFailed, InputError, StudyError, check_count
+from mctsvs.utils.written import check_output
 from mctsvs.visualization.progress import ProgressReporter
 
 PLAIN: Mapping[str, Any] = {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0}
@@ -218,7 +218,7 @@ def conclude(
     owner: Optimizer | Study, problem: Problem, reason: StopReason, budget: int, *more: tuple[str, str]
 ) -> int:
     """Print what was found, with `more` rows, and on standard error what went wrong; the exit code."""
-    done = sum(t.value is not None and t.source != "imported" for t in owner.trials)
+    done = sum(t.counts for t in owner.trials)
     if not done and reason.status is not StopStatus.INTERRUPTED:
         raise InputError(f"nothing was evaluated: {reason.message or 'the budget is used up'}")
     summary.summarise(owner, problem, *more)
@@ -270,6 +270,7 @@ def _begin_study(
         if not study.trials and not study.optimizer.enqueued:
             enqueue_x0(study, arguments.x0)
         arguments.own = (arguments.problem or arguments.program) if own else None
+        arguments.value = getattr(problem.function, "value", None)
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}
         study.set_user_attr(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
         if isinstance(problem, UserProblem) and problem.file is not None:

@@ -95,8 +95,7 @@ def export(arguments: argparse.Namespace) -> int:
     if table is None:
         raise InputError("there is no file to write: name it, such as mctsvs export run.db run.csv")
     with Study(arguments.study, readonly=True) as study:
-        study.export(table)
-        print(f"{len(study.trials)} trials in {table}")
+        print(f"{study.export(table)} trials in {table}")
     return 0
 
 

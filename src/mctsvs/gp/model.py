@@ -6,6 +6,7 @@ Under noise the best of several values is likely a lucky one: `expected_values` 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 

@@ -20,11 +20,19 @@ from typing import Any, Protocol
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
 from mctsvs.loop.scheduler import Scheduler
-from mctsvs.loop.stopping import DONE, StoppingCriteria, StoppingMonitor, StopReason, StopStatus, bind_callback
+from mctsvs.loop.stopping import (
+    DONE,
+    EXHAUSTED,
+    StoppingCriteria,
+    StoppingMonitor,
+    StopReason,
+    StopStatus,
+    bind_callback,
+)
 from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial
-from mctsvs.space.deduplicate import SpaceExhausted
+from mctsvs.space.deduplicate import NothingFound, SpaceExhausted
 from mctsvs.utils.validation import InputError, check_bool, check_count, check_number
 from mctsvs.visualization.progress import ProgressReporter
 
@@ -91,6 +99,7 @@ class InMemory:
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
+        evaluation = evaluation.fitting(opt._core.trials.names)
         opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
         return trial, opt.has_best and opt.best is trial
 
@@ -158,6 +167,7 @@ class Run:
         workers: Who evaluates.
         argument: What the function gets of a trial.
         told: Called with each trial after its value was told.
+        first: Whether nothing has been evaluated yet. A function that then returns no value ends the run.
         seed: Of the random numbers of functions that other processes evaluate.
         complete: Whether other threads have told all that is left.
     """
@@ -168,6 +178,7 @@ class Run:
     workers: Workers = HERE
     argument: Callable[[Any], Any] = attrgetter("argument")
     told: Callable[[Any], object] = lambda trial: None
+    first: bool = False
     seed: int = 0
     complete: Callable[[], bool] = lambda: False
     reason: StopReason = DONE
@@ -246,14 +257,19 @@ class Run:
         before = time.perf_counter()
         try:
             asked = self.trials.ask(n)
-        except SpaceExhausted:
+        except SpaceExhausted as over:
             self.left = len(self.scheduler.running) + len(self.scheduler.again)
-            self.reason = StopReason(StopStatus.EXHAUSTED, "every point of the space has been evaluated")
+            self.reason = EXHAUSTED
+            if isinstance(over, NothingFound):
+                self.reason = StopReason(StopStatus.NOT_FOUND, str(over))
             return []
         self.pace.asked(time.perf_counter() - before)
         return asked
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
+        if evaluation.refused and self.first:  # a mistake in the function, which is to be mended before it costs more
+            raise InputError(evaluation.message)
+        self.first = False
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
         self.told(trial)
@@ -326,8 +342,9 @@ def run(
             workers,
             argument,
             reporter.told,
-            owner.seed,
-            lambda: bool(trials.optimizer.evaluated >= budget),
+            first=done == 0,
+            seed=owner.seed,
+            complete=lambda: bool(trials.optimizer.evaluated >= budget),
         )(f)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import AskTell
 from mctsvs.optimizer import Optimizer
-from mctsvs.utils.output import written
 from mctsvs.utils.validation import Indices
+from mctsvs.utils.written import written
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mctsvs.optimizer.trial import Trial
-from mctsvs.utils.validation import InputError, check_count, check_number
+from mctsvs.utils.validation import InputError, as_bool, check_count, check_number
 
 Callback = Callable[..., object]
 """Of (optimizer or study, trial), or of a single argument as in scipy; see `bind_callback`."""
@@ -28,11 +28,12 @@ class StopStatus(enum.IntEnum):
     STOPPED = 1  # by the callback, or by stop()
     INTERRUPTED = 2  # by Ctrl-C
     FAILING = 3  # too many failures in a row
-    EXHAUSTED = 4  # no point is left
+    EXHAUSTED = 4  # no point is left: all of them were counted
     RAISED = 5  # the function raised
     TARGET = 6  # a value as good as was asked for
     TIME = 7  # no time is left
     PATIENCE = 8  # no better value for long
+    NOT_FOUND = 9  # no further point was found, and nobody knows whether there is one
 
 
 MISTAKES = (TypeError, NameError, KeyError, AttributeError, ImportError)
@@ -64,6 +65,7 @@ def counted(evaluations: int, budget: int) -> str:
 
 
 DONE = StopReason(StopStatus.DONE, "")
+EXHAUSTED = StopReason(StopStatus.EXHAUSTED, "every point of the space has been evaluated")
 CALLBACK = StopReason(StopStatus.STOPPED, "stopped by the callback")
 STOP = StopReason(StopStatus.STOPPED, "stopped by stop()")
 INTERRUPTED = StopReason(StopStatus.INTERRUPTED, "stopped by Ctrl-C")
@@ -188,13 +190,13 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
             return callback(owner, trial)
         best = owner.best if owner.has_best else trial
         if arguments == ["intermediate_result"]:
-            done = sum(t.value is not None for t in owner.trials)
+            done = sum(t.counts for t in owner.trials)
             return callback(intermediate_result=IntermediateResult(best.argument, float(best.value or 0.0), done))
         return callback(best.argument)
 
     def bound(trial: Trial) -> bool:
         try:
-            return call(trial) is True
+            return as_bool(call(trial)) is True
         except StopIteration:
             return True
 

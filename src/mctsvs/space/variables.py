@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mctsvs.utils.validation import Array, InputError
+from mctsvs.utils.validation import Array, InputError, check_bool, check_text
 
 # Up to here a grid index, and a whole number on the log scale, survives the way to [0, 1] and back exactly.
 _LARGEST = 2**40
@@ -293,6 +294,7 @@ def _check_numeric(var: Float | Integer) -> None:
     if low >= high:
         wrong = "equal" if low == high else "reversed"
         raise InputError(f"{bounds} are {wrong}: the low bound must be smaller than the high bound")
+    object.__setattr__(var, "log", check_bool("log", var.log))
     width = high - low
     if width == math.inf:
         raise InputError(f"{bounds} are too far apart: high - low must be a finite number")
@@ -334,6 +336,7 @@ def _distinct(values: Any, word: str) -> tuple[Any, ...]:
     for value in found:
         if not _is_plain(value):
             raise InputError(f"{word} {short(value)} must be None, a bool, number, string or tuple")
+        check_text(word, json.dumps(value, ensure_ascii=False))
     if len(set(found)) < len(found):
         twice = next(c for i, c in enumerate(found) if c in found[:i])
         raise InputError(f"{word} {twice!r} is there twice: {word}s must differ (1, 1.0 and True do not)")

@@ -24,7 +24,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails, TrialTimes
 from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space
-from mctsvs.space.constraints import given_again
+from mctsvs.space.constraints import Unstored, given_again
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, damaged
 from mctsvs.study.journal import Event, Journal
@@ -44,6 +44,9 @@ class StudyContents:
     log: list[Event] = field(default_factory=list)
     known: int = 0  # events that the method's state stands for
     method_state: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.ranked = Trials(self.identity["direction"])
 
     def take(self, event: Event) -> None:
         """An event that was read: what it says of the trials, and all that `note` does."""
@@ -66,6 +69,7 @@ class StudyContents:
             _set_details(trial, details_of(event))
             if event.times:
                 trial.purpose = trial.times.unpack(event.times)
+            self.ranked.take(trial)
         self.note(event)
 
     def note(self, event: Event) -> None:
@@ -92,10 +96,8 @@ class StudyContents:
 
     @property
     def best(self) -> Trial | None:
-        ranked = Trials(self.identity["direction"])
-        for number in self.told:
-            ranked.rank(self.trials[number])
-        return ranked.best
+        """As of the trials read; see `Optimizer.best`."""
+        return self.ranked.best
 
     def events(self, trials: list[Trial]) -> Iterator[Event]:
         """The log with its points, of these trials."""
@@ -146,18 +148,19 @@ def read(journal: Journal, *, method_state: bool = True) -> StudyContents:
     return contents
 
 
-def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
+def revive(contents: StudyContents, constraints: Any = None, *, readonly: bool = False) -> Optimizer:
     """The optimizer that wrote these contents, as it was after the last event; it takes over the trials.
 
-    `constraints` are needed where functions are among them.
+    `constraints` are needed where functions are among them, unless nothing more is asked of it.
     """
+    unstored = Unstored() if readonly and constraints is None else None
     identity = contents.identity
     opt = Optimizer(
         contents.space,
         direction=identity["direction"],
         method=identity["method"],
         seed=identity["seed"],
-        constraints=given_again(identity.get("constraints", []), constraints),
+        constraints=given_again(identity.get("constraints", []), constraints, unstored),
         **identity["options"],
     )
     enqueued = iter(contents.enqueued)
@@ -178,10 +181,12 @@ def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
                 opt._core.queue.append(next(enqueued))
             elif kind == "import":
                 opt._core.insert(contents.trials[event.number].unit, value_of(event), event.text, details_of(event))
-    if not same:
+    if unstored is not None:
+        unstored.repeating = False
+    elif not same:
         warnings.warn(
-            "this machine, or this version of mctsvs, computes other points than the one that wrote the study: the run "
-            "goes on, but not bit for bit as it would have gone on there",
+            "this machine or version of mctsvs computes other points than those that wrote the study: the run goes on, "
+            "but not bit for bit as it would have gone on there",
             RuntimeWarning,
             stacklevel=3,
         )

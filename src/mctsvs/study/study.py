@@ -17,7 +17,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
-from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
+from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
 from mctsvs.study import tables
@@ -151,8 +151,7 @@ class Study:
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
-        with self._session.mutex:
-            return any(t.value is not None and not t.failed for t in self.trials)
+        return self._session.best is not None
 
     @property
     def pending(self) -> list[Trial]:
@@ -163,7 +162,7 @@ class Study:
     def evaluated(self) -> int:
         """How many trials were told, without those imported. A budget counts these."""
         with self._session.mutex:
-            return sum(t.value is not None and t.source != "imported" for t in self.trials)
+            return sum(t.counts for t in self.trials)
 
     def variables(self, *, ranked: bool = False) -> VariableStatuses:
         """Say which variables act, as far as evaluations prove it.
@@ -310,8 +309,7 @@ class Study:
         Example:
             >>> study.tell(trial, 1.5, constraints={"stress": -0.2})
         """
-        details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._session.record(trial, value, message, details)
+        self._session.record(trial, value, message, constraints, noise)
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Add points that are to be evaluated before the method's own.
@@ -346,16 +344,9 @@ class Study:
             >>> study.import_points("earlier.csv")
         """
         self._session.check_writable()
-        rows = tables.rows(source, self.space, self.direction)
+        rows = tables.rows(source, self.optimizer.region, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
-        for i, (unit, *_) in enumerate(rows, 1):
-            try:
-                self.optimizer.region.check(unit)
-            except InputError as error:
-                named = isinstance(source, str | os.PathLike)
-                place = f"row {i} of the file {str(source)!r}" if named else f"evaluation {i} of the source"
-                raise InputError(f"{place}: {error}") from None
         self._session.insert(rows)
         return len(rows)
 
@@ -423,7 +414,7 @@ class Study:
                 f"{reason.message}, trial {last.number} with: {last.message}. "
                 f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
             )
-        if reason.status is StopStatus.EXHAUSTED:
+        if reason.status in (StopStatus.EXHAUSTED, StopStatus.NOT_FOUND):
             warnings.warn(f"{reason.message}; the run ends", RuntimeWarning, stacklevel=2)
         self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
         if not self.evaluated:
@@ -493,11 +484,14 @@ class Study:
 
         return write(self, path)
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the trials as a table that `import_points` reads.
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the trials that were told as a table. `import_points` reads it back unchanged.
 
         Args:
             path: The file to write. Its name ends in .csv or .parquet.
+
+        Returns:
+            How many they are.
 
         Raises:
             InputError: The file cannot be written, or a library for it is not installed.
@@ -505,7 +499,7 @@ class Study:
         Example:
             >>> study.export("trials.csv")
         """
-        tables.export(Path(path), self.trials, self.space)
+        return tables.export(Path(path), self.trials, self.space)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a complete copy of the study as it is now, also while it runs: a study that opens and goes on.

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mctsvs.utils.formatting import clock, printable
+from mctsvs.utils.output import Output
 from mctsvs.visualization.progress import ProgressView, RunStats
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
@@ -58,9 +59,9 @@ def _head(account: RunStats, width: int) -> Group:
 def _best(account: RunStats) -> Text:
     if not account.steps:
         return Text("none yet")
-    at, value = account.steps[-1]
+    _, value = account.steps[-1]
     more = "" if account.feasible else ", violates constraints"
-    return Text.assemble((f"{value:.6g}", "bold green"), f"  at evaluation {at}{more}")
+    return Text.assemble((f"{value:.6g}", "bold green"), f"  trial {account.trial}{more}")
 
 
 def _body(account: RunStats, width: int) -> list[Table]:
@@ -132,7 +133,7 @@ class LogLines:
     wants_importance: ClassVar[bool] = False
 
     def __init__(self, stream: Any = None) -> None:
-        self.stream = stream or sys.stderr
+        self.stream = stream or Output(sys.stderr)
         self.phase = ""
 
     def begin(self, account: RunStats) -> None:
@@ -215,7 +216,7 @@ def choose_view(*, keep: bool = True, lines: bool = False) -> ProgressView | Non
         return NotebookView(display)
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console = Console(file=Output(sys.stderr))  # type: ignore[arg-type]
     if console.is_terminal and not console.is_dumb_terminal:
         return TerminalView(console, keep=keep)
     return LogLines() if lines else None
