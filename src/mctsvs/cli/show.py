@@ -111,8 +111,6 @@ def report(arguments: argparse.Namespace) -> int:
     from mctsvs.visualization.report import write
 
     page = arguments.output or arguments.studies[0].with_suffix(".html")
-    if page.suffix == ".db" or page in arguments.studies:
-        raise InputError(f"the page cannot be {str(page)!r}, which is a study's name: give -o report.html")
     with ExitStack() as opened:
         studies = [opened.enter_context(Study(path, readonly=True)) for path in arguments.studies]
         write(studies if len(studies) > 1 else studies[0], page)

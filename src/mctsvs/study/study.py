@@ -501,8 +501,25 @@ class Study:
         """
         return tables.export(Path(path), self.trials, self.space)
 
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a complete copy of the study as it is now, also while it runs: a study that opens and goes on.
+
+        Args:
+            path: A new file.
+
+        Raises:
+            StudyError: The file exists already, or cannot be written.
+
+        Example:
+            >>> study.backup("run-monday.db")
+        """
+        self._session.backup(checked_path(path))
+
     def close(self) -> None:
         """Close the file, so that other processes can write to it. Closing it again does nothing.
+
+        Raises:
+            StudyError: The file was lost or overwritten since the last trial. Everything is saved beside it.
 
         Example:
             >>> study.close()

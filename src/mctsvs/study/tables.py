@@ -33,6 +33,7 @@ from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Integer, Region, Space, Variable
 from mctsvs.space.converters import nested
 from mctsvs.utils.validation import Array, InputError, as_value
+from mctsvs.utils.written import written
 
 if TYPE_CHECKING:
     import pandas
@@ -161,7 +162,7 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> int:
             table[column] = _column(
                 variable, [(name in t.params, c) for t, c in zip(told, table[column][1], strict=True)]
             )
-    try:
+    with written(path):
         if kind == "parquet":
             _write_parquet(path, table)
         else:
@@ -170,8 +171,6 @@ def export(path: Path, trials: Sequence[Trial], space: Space) -> int:
                 writer = csv.writer(file)
                 writer.writerow(_quoted(name) or '""' for name in table)
                 writer.writerows(zip(*(cells for _, cells in table.values()), strict=True))
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
     return len(told)
 
 
