@@ -48,6 +48,7 @@ DRAWN, DENSE = 6, 5  # variables drawn at random, and those of them that must ac
 BASES = 3  # evaluated points far from the best one, at which all others are changed jointly
 NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
 MOST_RANKED, ELSEWHERE = 500, 8  # variables that a model ranks, and points beside the best one where it is asked
+NEAR_BEST = 0.01  # of the range of values, added to the distance from the best before its logarithm is taken
 GRID = np.linspace(0.0, 1.0, 5)
 
 
@@ -281,7 +282,7 @@ class Explanation:
         if self._ranking is None or self._ranking[0] != len(told):
             order = np.arange(len(self.core.space))
             if best is not None and told:
-                order = rank(self.core.space, *self._data(told), best.unit)
+                order = rank(self.core.space, *self._data(told), best.unit, -self.core.trials.sign)
             self._ranking = len(told), order
         return self._ranking[1]
 
@@ -320,10 +321,11 @@ class Explanation:
         return f"{ALL}, as far as tested: {sum(self._draws)} of {len(self._draws)} drawn at random changed it{most}"
 
 
-def rank(space: Space, X: Array, outputs: Array, best: Array) -> Indices:
+def rank(space: Space, X: Array, outputs: Array, best: Array, sign: float) -> Indices:
     """(V,) variables by how much a model's mean changes along each, in any output.
 
-    That is a mean over lines through the best point and the first points: some variables act elsewhere only.
+    That is a mean over lines through the best point and the first points: some variables act elsewhere only. Two models
+    are asked, of the values and of their logarithms above the best: differences among good values count as well.
     """
     from mctsvs.gp.model import expectation  # linear algebra that not every run needs
 
@@ -336,9 +338,13 @@ def rank(space: Space, X: Array, outputs: Array, best: Array) -> Indices:
         known = np.isfinite(column)
         values = column[known]
         if len(values) and np.ptp(values) > rounding(values[:, None])[0]:
-            predict = expectation(X[known], values)
-            change = np.mean([_changes(space, candidates, base, predict) for base in (best, *X[:ELSEWHERE])], axis=0)
-            score[candidates] = np.maximum(score[candidates], change / np.ptp(values))
+            above = (sign * values - (sign * values).min()) / np.ptp(values)
+            shares = []
+            for scaled in (values, np.log(above + NEAR_BEST)):
+                predict = expectation(X[known], scaled)
+                lines = [_changes(space, candidates, base, predict) for base in (best, *X[:ELSEWHERE])]
+                shares.append(np.mean(lines, axis=0) / max(np.sum(lines), 1e-300))
+            score[candidates] = np.maximum(score[candidates], sum(shares))
     return np.argsort(-score, kind="stable")
 
 
