@@ -292,10 +292,10 @@ def _points(x0: Any) -> list[Any]:
 
 
 def _run_study(study: Study, f: Objective, budget: int, *how: Any, **more: Any) -> Result:
-    reason = INTERRUPTED
+    reason, before = INTERRUPTED, study.evaluated
     with suppress(KeyboardInterrupt):
         reason = study._run(f, budget, *how, **more)
-    return _checked(result_of(study.optimizer, reason), reason)
+    return _checked(result_of(study.optimizer, reason, before), reason)
 
 
 def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> Result:
@@ -313,10 +313,11 @@ def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> R
 def _checked(result: Result, reason: StopReason) -> Result:
     """The result, unless there is none."""
     if result.best is None and reason.status is not StopStatus.INTERRUPTED:
-        if not result.nfev:
+        made = result.before + result.nfev
+        if not made:
             raise InputError(f"nothing was evaluated: {reason.message}")
         last = next((t.message for t in reversed(result.trials) if t.message), "the function returned no finite number")
-        failed = InputError(f"all {result.nfev} evaluations failed, the last with: {last}")
+        failed = InputError(f"all {made} evaluations failed, the last with: {last}")
         failed.result = result  # type: ignore[attr-defined]
         raise failed
     return result
@@ -342,6 +343,7 @@ class Result:
         best: The trial of the best value.
         recommend: Computes `recommendation`.
         explain: Computes `variables`.
+        before: Evaluations of earlier calls, which the study has kept.
 
     Example:
         >>> result = minimize(f, [(0, 1)] * 50, budget=100)
@@ -359,6 +361,7 @@ class Result:
     best: Trial | None = None
     recommend: Callable[[], Recommendation] | None = None
     explain: Callable[[], VariableStatuses] | None = None
+    before: int = 0
 
     @property
     def success(self) -> bool:
@@ -387,8 +390,8 @@ class Result:
 
     @property
     def nfev(self) -> int:
-        """Evaluations made."""
-        return sum(trial.value is not None and trial.source != "imported" for trial in self.trials)
+        """Evaluations made in this call: without those imported, and those of earlier calls that a study keeps."""
+        return sum(trial.counts for trial in self.trials) - self.before
 
     @property
     def nit(self) -> int:
@@ -421,8 +424,7 @@ class Result:
         return dataframe(self.trials, self.trials[0].space, times=True)
 
     def __repr__(self) -> str:
-        best = self.number + 1
-        found = "nothing succeeded" if not best else f"fun={self.fun:.6g} at evaluation {best} of {self.nfev}"
+        found = "nothing succeeded" if self.number < 0 else f"fun={self.fun:.6g} at trial {self.number}"
         chosen = None if self.recommend is None else self.recommendation
         if chosen is not None and chosen.sd > 0.0:
             found = f"values are noisy; expected at x: {chosen}"
@@ -445,12 +447,13 @@ class Result:
         return write(self, path)
 
 
-def result_of(opt: Optimizer, ending: StopReason) -> Result:
-    """Of a run of the optimizer that ended so."""
-    told = [trial for trial in opt.trials if trial.value is not None and trial.source != "imported"]
+def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
+    """Of a run of the optimizer that ended so; `before`: evaluations of earlier calls."""
+    told = [trial for trial in opt.trials if trial.counts]
     failures = sum(trial.failed for trial in told)
     missing = sum(not trial.has_value for trial in told) - failures
     parts = [counted(len(told), opt.budget or 0)]
+    parts += [f"{before} of them in earlier calls"] * bool(before)
     parts += [f"{failures} of them failed"] * bool(failures)
     parts += [f"{missing} of them without a value"] * bool(missing)
     parts += [ending.message] * bool(ending.message)
@@ -466,9 +469,8 @@ def result_of(opt: Optimizer, ending: StopReason) -> Result:
             where, value, number, recommend = chosen.trial.argument, chosen.mean, chosen.trial.number, lambda: chosen
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
     message = ", ".join(parts)
-    return Result(
-        where, value, opt.trials, ending.status, message, number, opt.tree, about, best, recommend, opt.variables
-    )
+    found = {"tree": opt.tree, "about": about, "best": best, "recommend": recommend, "explain": opt.variables}
+    return Result(where, value, opt.trials, ending.status, message, number, **found, before=before)
 
 
 def violated(trial: Trial) -> str:

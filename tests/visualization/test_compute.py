@@ -114,15 +114,15 @@ def test_the_story_tells_tests_from_steps() -> None:
     story = curves.story(RunData.of(opt))
     assert story.outcome == ["better", "better", "worse", "same", "changed", "worse", "better", "failed", "better"]
     bands = [(band.name, band.first, band.last) for band in story.bands]
-    assert bands == [("first points", 1, 3), ("finding out what matters", 4, 7), ("optimising", 8, 9)]
+    assert bands == [("first points", 0, 2), ("finding out what matters", 3, 6), ("optimising", 7, 8)]
     assert (story.tests, story.hits) == (3, 2)
 
 
 def test_the_default_has_a_story() -> None:
     story = curves.story(RunData.of(mixed()))
     assert "" not in story.purpose
-    assert story.bands[0].first == 1
-    assert story.bands[-1].last == 45
+    assert story.bands[0].first == 0
+    assert story.bands[-1].last == 44
     assert all(one.last + 1 == two.first for one, two in zip(story.bands, story.bands[1:], strict=False))
 
 
@@ -139,14 +139,14 @@ def test_selection_counts_every_move() -> None:
 
 def test_failures_are_grouped_by_their_message() -> None:
     shown = curves.failures(RunData.of(mixed()))
-    assert shown.evaluation.tolist() == [6, 10]
-    assert shown.messages == [("too hot", 2, 10)]
+    assert shown.trial.tolist() == [5, 9]
+    assert shown.messages == [("too hot", 2, 9)]
 
 
 def test_time_is_known_of_every_evaluation() -> None:
     shown = curves.timeline(RunData.of(result()))
     assert shown is not None
-    assert len(shown.evaluation) == 80
+    assert len(shown.trial) == 80
     assert np.all(shown.told >= shown.asked)
     assert shown.thinking.min() > 0
 

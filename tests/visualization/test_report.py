@@ -144,7 +144,7 @@ def test_sentences_about_one_thing() -> None:
     run = RunData.of(opt)
     run.scores = lambda: {"x3": 0.99, "x1": 0.1}
     assert "1 of 120 variables matters: <b>x3</b>." in section(run, "importance").text
-    assert "did not change after evaluation 1." in section(run, "convergence").text
+    assert "did not change after trial 0." in section(run, "convergence").text
 
 
 def test_several_studies_are_compared(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_cards_for_notebooks() -> None:
     result = replace(result, importance={"x1": 0.99, "x0": 0.1})
     assert "x1 matters" in result._repr_html_()
     assert "x1 matters" in repr(result)
-    assert "at evaluation" in repr(result)
+    assert "at trial" in repr(result)
     assert result.tree is not None
     tree = result.tree._repr_html_()
     assert tree.count("<details") == tree.count("</details>") > 0
@@ -242,5 +242,5 @@ def test_where_values_are_noisy_the_page_says_which_point_to_take() -> None:
         opt.tell(trial, float(trial.x[0]) + rng.normal(0, 0.3))
     advised = opt.recommend()
     text = sections(RunData.of(opt))[0].text
-    assert f"Take the point of evaluation {advised.trial.number + 1}" in text
+    assert f"Take the point of trial {advised.trial.number}" in text
     assert "Take the point" not in sections(RunData.of(awkward()))[0].text

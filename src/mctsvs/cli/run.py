@@ -225,7 +225,7 @@ def conclude(
     owner: Optimizer | Study, problem: Problem, reason: StopReason, budget: int, *more: tuple[str, str]
 ) -> int:
     """Print what was found, with `more` rows, and on standard error what went wrong; the exit code."""
-    done = sum(t.value is not None and t.source != "imported" for t in owner.trials)
+    done = sum(t.counts for t in owner.trials)
     if not done and reason.status is not StopStatus.INTERRUPTED:
         raise InputError(f"nothing was evaluated: {reason.message or 'the budget is used up'}")
     summary.summarise(owner, problem, *more)

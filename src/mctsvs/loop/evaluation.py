@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from reprlib import repr as short
 from typing import Any, NamedTuple
 
-from mctsvs.optimizer.trial import as_constraints, as_value, split
+from mctsvs.optimizer.trial import as_constraints, split, unknown_constraint
 from mctsvs.utils.formatting import as_text, printable, tidy
-from mctsvs.utils.validation import InputError
+from mctsvs.utils.validation import InputError, as_value
 
 
 class Evaluation(NamedTuple):
@@ -26,6 +27,12 @@ class Evaluation(NamedTuple):
     seconds: float  # it took
     constraints: dict[str, float] | None = None  # measured with it
     worker: str = ""  # whoever did it: a process, and a thread of it where there are several
+    refused: bool = False  # whether it failed because of what the function returns, which is no value
+
+    def fitting(self, names: Sequence[str]) -> Evaluation:
+        """The same, or a failed one if it has a constraint beside these, of which there may be none yet."""
+        wrong = unknown_constraint(self.constraints, names)
+        return self._replace(value=math.nan, message=tidy(wrong), constraints=None) if wrong else self
 
 
 def evaluate(
@@ -42,13 +49,15 @@ def evaluate(
         return Evaluation(math.nan, one_line(error), time.perf_counter() - before, worker=_worker())
     _leave_if_forked(process)
     seconds = time.perf_counter() - before
-    value, constraints = split(result)
-    if Exception not in catch:
-        return Evaluation(as_value(value), "", seconds, as_constraints(constraints), _worker())
     try:
-        return Evaluation(*_judged(value), seconds, as_constraints(constraints), _worker())
+        value, constraints = split(result)
+        found = Evaluation(as_value(value), "", seconds, as_constraints(constraints), _worker())
     except InputError as error:
-        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker())
+        if Exception not in catch:
+            raise
+        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker(), refused=True)
+    why = tidy(f"the function returned {short(value)}") if math.isnan(found.value) else ""
+    return found._replace(message=why)
 
 
 def _worker() -> str:
@@ -66,18 +75,6 @@ def _leave_if_forked(process: int, error: BaseException | None = None) -> None:
         sys.stderr.flush()
     code = error.code if isinstance(error, SystemExit) else error
     os._exit(code if isinstance(code, int) else code is not None)
-
-
-def _judged(result: Any) -> tuple[float, str]:
-    """A value and a message."""
-    try:
-        value = as_value(result)
-        return value, tidy(f"the function returned {result!r:.80}") if math.isnan(value) else ""
-    except InputError as error:
-        return math.nan, tidy(str(error))
-    except Exception as error:  # of the result's own methods
-        kind = type(result).__name__
-        return math.nan, f"the function returned a {kind}, which is no number ({type(error).__name__})"
 
 
 def one_line(error: BaseException) -> str:

@@ -91,6 +91,7 @@ class InMemory:
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
+        evaluation = evaluation.fitting(opt._core.trials.names)
         opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
         return trial, opt.has_best and opt.best is trial
 
@@ -245,6 +246,8 @@ class Run:
         return asked
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
+        if evaluation.refused and not getattr(self.trials.optimizer, "has_best", True):  # as it would be each time
+            raise InputError(evaluation.message)
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
         self.told(trial)
@@ -300,7 +303,7 @@ def run(
     """
     check_count("budget", budget)
     monitor = StoppingMonitor(criteria, owner.direction, bind_callback(callback, owner), stop or threading.Event())
-    done = sum(trial.value is not None and trial.source != "imported" for trial in owner.trials)
+    done = sum(trial.counts for trial in owner.trials)
     if done >= budget or monitor.look(owner.best if owner.has_best else None) is not None:
         return monitor.reason or DONE
     trials.plan(budget)

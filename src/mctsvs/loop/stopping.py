@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mctsvs.optimizer.trial import Trial
-from mctsvs.utils.validation import InputError, check_count, check_number
+from mctsvs.utils.validation import InputError, as_bool, check_count, check_number
 
 Callback = Callable[..., object]
 """Of (optimizer or study, trial), or of a single argument as in scipy; see `bind_callback`."""
@@ -168,13 +168,13 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
             return callback(owner, trial)
         best = owner.best if owner.has_best else trial
         if arguments == ["intermediate_result"]:
-            done = sum(t.value is not None for t in owner.trials)
+            done = sum(t.counts for t in owner.trials)
             return callback(intermediate_result=IntermediateResult(best.argument, float(best.value or 0.0), done))
         return callback(best.argument)
 
     def bound(trial: Trial) -> bool:
         try:
-            return call(trial) is True
+            return as_bool(call(trial)) is True
         except StopIteration:
             return True
 

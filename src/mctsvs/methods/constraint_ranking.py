@@ -19,20 +19,35 @@ from mctsvs.utils.validation import Array
 
 
 class ConstraintRanking:
-    """Scores (larger is better, NaN: missing) and constraints of all trials told, in their order."""
+    """Scores (larger is better, NaN: missing) and constraints of all trials told, in their order; see above."""
 
-    def __init__(self, n_constraints: int) -> None:
+    def __init__(self, n_constraints: int = 0) -> None:
         self.scores: list[float] = []
         self.rows: list[Array] = []
         self.unknown = np.full(n_constraints, np.nan)
+        self._best: int | None = None  # the best feasible one
+        self._least: int | None = None  # while there is none, the one that violates least; None: not computed yet
+
+    def take(self, score: float, row: Array | None) -> bool:
+        """One more trial, a row of None where nothing was measured; False, and not taken, if nothing is known of it."""
+        row = self.unknown if row is None else row
+        if math.isnan(score) and np.isnan(row).all():
+            return False
+        self._least = None
+        self.scores.append(score)
+        self.rows.append(row)
+        if feasible(row) and (self._best is None or score > self.scores[self._best]):  # never true of NaN
+            self._best = None if math.isnan(score) else len(self.scores) - 1
+        return True
 
     def add(self, score: float, row: Array | None) -> float:
-        """The merit of one more trial; NaN for one of which nothing is known."""
-        if math.isnan(score) and (row is None or np.isnan(row).all()):
-            return math.nan
-        self.scores.append(score)
-        self.rows.append(self.unknown if row is None else row)
-        if feasible(self.rows[-1]) and not math.isnan(score):
+        """Take one more trial: its merit, NaN if nothing is known of it."""
+        return self.merit() if self.take(score, row) else math.nan
+
+    def merit(self) -> float:
+        """Of the last trial."""
+        score, row = self.scores[-1], self.rows[-1]
+        if feasible(row) and not math.isnan(score):
             return score
         scores, rows = np.array(self.scores), np.array(self.rows)
         known = ~np.isnan(scores)
@@ -43,10 +58,19 @@ class ConstraintRanking:
         spread = float(np.median(scores[known])) - float(scores[known].min())
         return floor - (spread if spread > 0.0 else 1.0) * float(violations(rows)[-1])
 
-    def least_violation(self) -> int:
-        """Place of the first trial that violates least, of those with a value if there are any."""
-        missing, total = np.isnan(self.scores), violations(np.array(self.rows))
-        return int(np.argmin(total if missing.all() else np.where(missing, np.inf, total)))
+    @property
+    def best(self) -> int | None:
+        """Place of the best trial: the best feasible one; else, of those with a value if any, the least violation.
+
+        Of equal violations the better value counts, and of equal trials the first one.
+        """
+        if self._best is None and self._least is None and self.scores:
+            scores, total = np.array(self.scores), violations(np.array(self.rows))
+            known = ~np.isnan(scores)
+            places = np.flatnonzero(known if known.any() else ~known)
+            places = places[total[places] == total[places].min()]
+            self._least = int(places[np.argmax(scores[places])])
+        return self._least if self._best is None else self._best
 
 
 def feasible(row: Array) -> bool:

@@ -14,10 +14,10 @@ from mctsvs.objectives.call_style import call_style
 from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile
 from mctsvs.optimizer import DIRECTIONS
-from mctsvs.optimizer.trial import as_constraints, as_value, split
+from mctsvs.optimizer.trial import as_constraints, split
 from mctsvs.space import Variable
 from mctsvs.utils import plugins
-from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_choice
+from mctsvs.utils.validation import Array, EvaluationFailed, InputError, as_value, check_choice
 
 
 @dataclass(frozen=True, eq=False)

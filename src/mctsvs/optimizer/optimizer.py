@@ -8,12 +8,21 @@ from typing import Any, Never
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer.active_variables import VariableStatuses
-from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise, as_value
+from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise
 from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode
 from mctsvs.space import Region, Space
 from mctsvs.space.constraints import given_again, stored
 from mctsvs.utils.threads import one_blas_thread
-from mctsvs.utils.validation import Array, InputError, State, check_choice, check_count, check_number, check_seed
+from mctsvs.utils.validation import (
+    Array,
+    InputError,
+    State,
+    as_value,
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+)
 
 DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
-from mctsvs.utils.validation import Array, Indices, InputError
+from mctsvs.utils.validation import Array, Indices, InputError, as_number
 
 SHOWN = 6  # variables in the text of a trial
 
@@ -110,6 +110,7 @@ class Trial:
         constraints: Name -> measured value, at most 0 where it holds (-inf too), NaN where not known; None: none told.
         noise: Standard deviation of the value's noise, where it was told.
         attrs: Notes of the user's, anything that JSON can say; stored when the trial is told.
+        unmeasured: Whether it was told without constraints, before others that have some.
 
     Example:
         >>> (trial,) = opt.ask()
@@ -132,6 +133,7 @@ class Trial:
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
+    unmeasured: bool = False
 
     @property
     def x(self) -> Array:
@@ -154,6 +156,11 @@ class Trial:
         return self.value is not None and not math.isnan(self.value)
 
     @property
+    def counts(self) -> bool:
+        """Whether it was evaluated in this run: told, and not imported. A budget counts these."""
+        return self.value is not None and self.source != "imported"
+
+    @property
     def failed(self) -> bool:
         """Whether it was told, and nothing is known: neither the value nor any measured constraint."""
         known = self.has_value or not all(math.isnan(c) for c in (self.constraints or {}).values())
@@ -161,8 +168,9 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether all measured constraints, if there are any, are known to hold."""
-        return all(c <= 0.0 for c in (self.constraints or {}).values())
+        """Whether it has not failed, and all constraints that the run measures, if any, are known to hold there."""
+        known = self.value is not None and not self.failed and not self.unmeasured
+        return known and all(c <= 0.0 for c in (self.constraints or {}).values())
 
     @property
     def details(self) -> TrialDetails:
@@ -254,6 +262,22 @@ def split(result: Any) -> tuple[Any, Mapping[str, Any] | None]:
     return result, None
 
 
+def unknown_constraint(given: Mapping[str, float] | None, names: Sequence[str]) -> str:
+    """What is wrong where one of them is not among these names, of which there may be none yet; else empty."""
+    unknown = [name for name in given or () if names and name not in names]
+    return f"there is no constraint {unknown[0]!r}: the first trial that had any had {tuple(names)}" if unknown else ""
+
+
+def with_all(details: TrialDetails, names: Sequence[str]) -> TrialDetails:
+    """The same with all constraints of the run, those not given as unknown; an error if there is another one."""
+    given = details.constraints
+    if not given or not names or tuple(given) == tuple(names):
+        return details
+    if wrong := unknown_constraint(given, names):
+        raise InputError(wrong)
+    return replace(details, constraints={name: given.get(name, math.nan) for name in names})
+
+
 def as_constraints(given: Any) -> dict[str, float] | None:
     """Name -> float, NaN for what is not known; None where there are none."""
     if given is None:
@@ -287,31 +311,3 @@ def as_attrs(given: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise InputError(f"the attributes of a trial cannot be stored: {error}") from None
     return attrs
-
-
-def as_value(value: Any) -> float:
-    """A float; NaN for what stands for a failure (None, NaN, an infinity); an error for what is no number."""
-    number = as_number(value)
-    if number is None:
-        hint = "tell a float, or None if the evaluation failed"
-        if isinstance(value, tuple | list) and len(value) > 1:
-            hint = "there is one objective only, and measured constraints are (value, {name: number})"
-        raise InputError(f"the value {value!r:.60} is not a number: {hint}")
-    return number if math.isfinite(number) else math.nan
-
-
-def as_number(value: Any) -> float | None:
-    """A float, NaN for None, an infinity for what is beyond all floats; None for what is no number."""
-    if value is None:
-        return math.nan
-    number = None
-    if not isinstance(value, str | bytes | bool | complex):
-        try:
-            array = np.asarray(value)
-            if array.size == 1 and array.dtype.kind in "iufO":
-                number = float(array.item())
-        except OverflowError:  # a whole number beyond all floats
-            return math.inf if value > 0 else -math.inf
-        except (TypeError, ValueError):
-            pass
-    return number

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from reprlib import repr as short
@@ -18,15 +18,15 @@ import numpy as np
 
 from mctsvs.methods import registry
 from mctsvs.methods.base import Observation, Pending, Proposal
-from mctsvs.methods.constraint_ranking import ConstraintRanking, feasible
+from mctsvs.methods.constraint_ranking import ConstraintRanking
 from mctsvs.methods.history import History
 from mctsvs.optimizer.explanation import MOST, PURPOSES, SHARE, Explanation
 from mctsvs.optimizer.explanation import SOURCE as EXPLAIN
-from mctsvs.optimizer.trial import NOTHING, Recommendation, Trial, TrialDetails
+from mctsvs.optimizer.trial import NOTHING, Recommendation, Trial, TrialDetails, as_attrs, with_all
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
 from mctsvs.utils.threads import one_blas_thread
-from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State
+from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State, as_vector
 
 REPLICATE = "replicate"  # source of trials that measure the recommended point again
 REPLICATES, PER_REPLICATE = 5, 12  # evaluations of it, and evaluations of the budget that one of these needs
@@ -225,7 +225,7 @@ class UnitCubeOptimizer:
     def insert(self, unit: Array, value: float, message: str = "", details: TrialDetails = NOTHING) -> Trial:
         """An evaluation made elsewhere."""
         with self.lock:
-            details = self.trials.check(details)
+            details = with_all(details, self.trials.names)
             trial = self._new(unit, self.everything, source="imported")
             self.record(trial, value, message, details)
         return trial
@@ -259,7 +259,7 @@ class UnitCubeOptimizer:
 
     def state(self) -> State:
         """All of it, as plain data."""
-        trials, best = self.trials.all, self.trials.best
+        trials = self.trials.all
         details = {str(t.number): t.details.text for t in trials if t.details}
         return {
             "budget": self.budget,
@@ -272,9 +272,9 @@ class UnitCubeOptimizer:
             "messages": [t.message for t in trials],
             "proposal_ids": [t.proposal_id for t in trials],
             "queue": [unit.copy() for unit in self.queue],
-            "best": None if best is None else best.number,
             "engine": self.engine.state(),
-            **({"details": details, "told": [t.number for t in self.trials.told]} if details else {}),
+            "told": [t.number for t in self.trials.told],
+            **({"details": details} if details else {}),
         }
 
     def restore(self, state: State) -> None:
@@ -289,10 +289,10 @@ class UnitCubeOptimizer:
         self.queue.extend(np.array(unit) for unit in state["queue"])
         for number, text in state.get("details", {}).items():
             self.trials.all[int(number)].take(TrialDetails.read(text))
-        for number in state.get("told", ()):
-            self.trials.rank(self.trials.all[number])
-        if state["best"] is not None:
-            self.trials.best = self.trials.all[state["best"]]
+        later = state.get("told", ())  # in states of before 0.4, from the first measured constraint on
+        told = [t.number for t in self.trials.all if t.value is not None and t.number not in set(later)]
+        for number in (*told, *later):
+            self.trials.take(self.trials.all[number])
         self.engine.restore(state["engine"])
 
 
@@ -303,10 +303,23 @@ class Trials:
         self.sign = 1.0 if direction == "maximize" else -1.0
         self.all: list[Trial] = []
         self.pending: dict[int, Trial] = {}
-        self.best: Trial | None = None
         self.names: tuple[str, ...] = ()  # of the measured constraints
-        self.merit: ConstraintRanking | None = None  # from the first trial on that has any
-        self.told: list[Trial] = []  # in the order of telling, from that trial on
+        self.ranking = ConstraintRanking()
+        self.told: list[Trial] = []  # in the order of telling, those that have not failed
+
+    @classmethod
+    def of(cls, told: Iterable[Trial], direction: str) -> Trials:
+        """Of trials that were told, in this order."""
+        trials = cls(direction)
+        for trial in told:
+            trials.take(trial)
+        return trials
+
+    @property
+    def best(self) -> Trial | None:
+        """The best one told: everything that speaks of the best trial asks here."""
+        place = self.ranking.best
+        return None if place is None else self.told[place]
 
     def add(self, trial: Trial) -> Trial:
         self.all.append(trial)
@@ -314,50 +327,32 @@ class Trials:
             self.pending[trial.number] = trial
         return trial
 
-    def check(self, details: TrialDetails) -> TrialDetails:
-        """The same with all constraints, those not given as unknown; the first trial that has any fixes their names."""
-        given = details.constraints
-        if not given or not self.names or tuple(given) == self.names:
-            return details
-        for name in given:
-            if name not in self.names:
-                raise InputError(f"there is no constraint {name!r}: the first trial that had any had {self.names}")
-        return replace(details, constraints={name: given.get(name, math.nan) for name in self.names})
-
     def tell(self, trial: Trial, value: float, message: str, details: TrialDetails) -> float:
         """Its merit: the value as something to be maximised, constraints taken into account."""
-        details = self.check(details)
+        details = with_all(details, self.names)
         trial.value, trial.message = value, message
         trial.take(details)
         del self.pending[trial.number]
         return self.rank(trial)
 
     def rank(self, trial: Trial) -> float:
-        """See whether it is the best: the earlier of two equal trials stays it. Its merit."""
-        if self.merit is None and trial.constraints:
-            self.names = tuple(trial.constraints)
-            self.merit, self.best = ConstraintRanking(len(self.names)), None
-        if self.merit is not None:
-            return self._rank_by_merit(self.merit, trial)
-        if trial.has_value and (self.best is None or self.score(trial) > self.score(self.best)):
-            self.best = trial
-        return self.score(trial)
+        """Take its place among the others; its merit."""
+        return self.ranking.merit() if self.take(trial) else math.nan
 
-    def _rank_by_merit(self, merit: ConstraintRanking, trial: Trial) -> float:
-        row = self.row(trial)
-        value = merit.add(self.score(trial), row)
-        if math.isnan(value):
-            return value
+    def take(self, trial: Trial) -> bool:
+        """A trial that was told, as one of them; False if it failed."""
+        if trial.constraints and not self.names:  # nobody knows whether they held before
+            self.names = tuple(trial.constraints)
+            self.ranking = ConstraintRanking(len(self.names))
+            for before in self.told:
+                before.unmeasured = True
+                self.ranking.take(self.score(before), None)
+        if not self.ranking.take(self.score(trial), self.row(trial)):
+            return False
         self.told.append(trial)
-        if row is None:  # a value alone: whether the constraints hold is not known
+        if self.names and not trial.constraints:
             trial.constraints = dict.fromkeys(self.names, math.nan)
-        best = self.best if self.best is not None and self.best.feasible and self.best.has_value else None
-        if trial.has_value and row is not None and feasible(row):
-            if best is None or self.score(trial) > self.score(best):
-                self.best = trial
-        elif best is None:
-            self.best = self.told[merit.least_violation()]
-        return value
+        return True
 
     def row(self, trial: Trial) -> Array | None:
         """(m,) the trial's constraints as a method gets them: NaN where unknown, finite where they are infinite."""
@@ -372,7 +367,10 @@ class Trials:
         return self.sign * trial.value
 
     def waiting(self, trial: Trial | int) -> Trial:
-        """The trial, given by itself or by its number, if it is still to be told; else an error that says why not."""
+        """The trial, given by itself or by its number, if it is still to be told; else an error that says why not.
+
+        It takes over the notes of a copy, such as one that comes back from another process.
+        """
         number = trial.number if isinstance(trial, Trial) else trial
         if isinstance(number, bool) or not isinstance(number, numbers.Integral):
             raise InputError(
@@ -387,6 +385,8 @@ class Trials:
             raise InputError(f"trial {number} was told already, with value {known.value!r}: a trial is told once")
         if isinstance(trial, Trial) and trial is not known and not np.array_equal(trial.unit, known.unit):
             raise InputError(f"trial {number} belongs to another optimizer: tell it to the one that asked for it")
+        if isinstance(trial, Trial) and trial is not known:
+            known.attrs.update(as_attrs(trial.attrs))
         return known
 
 
@@ -445,10 +445,9 @@ def encode(region: Region, point: Any) -> Array:
 def _encoded(space: Space, point: Any) -> Array:
     if isinstance(point, Mapping):
         return space.encode_params(point)
-    try:
-        vector = np.asarray(point, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{short(point)} is not a point: give a vector, or a dict of name -> value") from None
+    vector = as_vector(point)
+    if vector is None:
+        raise InputError(f"{short(point)} is not a point: give a vector, or a dict of name -> value")
     if vector.ndim != 1:
         raise InputError(f"a point of shape {vector.shape} does not fit: give a vector of {len(space)} numbers")
     return space.encode(vector)

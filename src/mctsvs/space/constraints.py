@@ -19,7 +19,7 @@ import numpy as np
 
 from mctsvs.space.space import Space
 from mctsvs.space.variables import Categorical, Ordinal, as_float
-from mctsvs.utils.validation import Array, InputError, closest
+from mctsvs.utils.validation import Array, InputError, as_bool, as_vector, closest
 
 DIGITS = 12  # in which coefficients and limits differ
 
@@ -53,18 +53,21 @@ class Test:
             value = self._value(space, u)
             return bool(np.all((value >= self.low) & (value <= self.high)))
         answer = self.function(space.params(u) if space.named else space.decode(u))
-        try:
-            return bool(answer)
-        except ValueError:  # of several numbers
-            raise InputError(f"{self.name} returned {short(answer)}: it must return True or False") from None
+        holds = as_bool(answer)
+        if holds is None:
+            example = f"x[{next(iter(space.names))!r}]" if space.named else "x[0]"
+            raise InputError(
+                f"{self.name} returned {short(answer)}: it must return True or False, as in "
+                f"lambda x: 0.2 - {example} >= 0"
+            )
+        return holds
 
     def _value(self, space: Space, u: Array) -> Array:
         """One number or several, with a limit for all or one for each."""
         answer = self.function(space.decode(u))
-        try:
-            value = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{self.name} returned {short(answer)}: it must return numbers") from None
+        value = as_vector(answer)
+        if value is None:
+            raise InputError(f"{self.name} returned {short(answer)}: it must return numbers")
         if self.low.size not in (1, value.size):
             raise InputError(
                 f"{self.name} has {self.low.size} limits and returned {value.size} numbers: give one limit for each"

@@ -22,8 +22,8 @@ import numpy as np
 from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
-from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, as_float, variable_of
-from mctsvs.utils.validation import Array, Indices, InputError, State
+from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, variable_of
+from mctsvs.utils.validation import Array, Indices, InputError, State, as_number
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
@@ -107,12 +107,12 @@ class Space:
             if not isinstance(name, str):
                 raise InputError(f"variable name {name!r} must be a string")
         try:
-            table = np.asarray(items)
+            table = np.asanyarray(items)
         except ValueError:  # ragged, so that some items are not pairs
             table = np.zeros(0)
         if table.dtype.kind in "iuf" and table.ndim == 2 and table.shape[1] == 2:
             # The arrays find the first bad pair; the scalar check of that one pair then writes the sentence.
-            table = table.astype(np.float64)
+            table = np.asarray(np.ma.filled(table.astype(np.float64), np.nan))
             with np.errstate(over="ignore", invalid="ignore"):
                 width = table[:, 1] - table[:, 0]
             for i in np.flatnonzero(~((width > 0) & (width < np.inf)))[:1]:
@@ -379,7 +379,8 @@ class Space:
     def _natural(self, v: int, value: Any) -> float:
         """NaN, if it is no value of the variable."""
         if v not in self._labels:
-            return as_float(value)
+            number = as_number(value)
+            return math.nan if number is None else number
         labels = [*self._labels[v].values(), value]
         at = labels.index(value)
         return math.nan if at == len(labels) - 1 else [*self._labels[v]][at]

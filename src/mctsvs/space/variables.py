@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mctsvs.utils.validation import Array, InputError
+from mctsvs.utils.validation import Array, InputError, check_bool
 
 # Up to here a grid index, and a whole number on the log scale, survives the way to [0, 1] and back exactly.
 _LARGEST = 2**40
@@ -293,6 +293,7 @@ def _check_numeric(var: Float | Integer) -> None:
     if low >= high:
         wrong = "equal" if low == high else "reversed"
         raise InputError(f"{bounds} are {wrong}: the low bound must be smaller than the high bound")
+    object.__setattr__(var, "log", check_bool("log", var.log))
     width = high - low
     if width == math.inf:
         raise InputError(f"{bounds} are too far apart: high - low must be a finite number")

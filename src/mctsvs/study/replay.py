@@ -45,6 +45,9 @@ class StudyContents:
     known: int = 0  # events that the method's state stands for
     method_state: dict[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        self.ranked = Trials(self.identity["direction"])
+
     def take(self, event: Event) -> None:
         """An event that was read: what it says of the trials, and all that `note` does."""
         if event.kind in ("ask", "import"):
@@ -66,6 +69,7 @@ class StudyContents:
             _set_details(trial, details_of(event))
             if event.times:
                 trial.purpose = trial.times.unpack(event.times)
+            self.ranked.take(trial)
         self.note(event)
 
     def note(self, event: Event) -> None:
@@ -92,10 +96,8 @@ class StudyContents:
 
     @property
     def best(self) -> Trial | None:
-        ranked = Trials(self.identity["direction"])
-        for number in self.told:
-            ranked.rank(self.trials[number])
-        return ranked.best
+        """As of the trials read; see `Optimizer.best`."""
+        return self.ranked.best
 
     def events(self, trials: list[Trial]) -> Iterator[Event]:
         """The log with its points, of these trials."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.optimizer import Optimizer
-from mctsvs.optimizer.trial import Trial, TrialDetails, as_value
+from mctsvs.optimizer.trial import Trial, TrialDetails, unknown_constraint, with_all
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
 from mctsvs.study.files import WriterLock, save_beside
@@ -25,7 +25,7 @@ from mctsvs.study.journal import Event, Journal
 from mctsvs.study.replay import StudyContents, details_of, read, revive, value_of
 from mctsvs.study.tables import Row
 from mctsvs.utils.formatting import as_text
-from mctsvs.utils.validation import Array, InputError, StudyError
+from mctsvs.utils.validation import Array, InputError, StudyError, as_value
 
 LEAST_THINKING = 50.0  # the method's state is stored when repeating its thoughts would take this many times longer
 
@@ -97,7 +97,8 @@ class Session:
     @property
     def early(self) -> dict[int, Evaluation]:
         """Values that came before their turn."""
-        return {number: Evaluation(value_of(event), event.text, 0.0) for number, event in self.contents.results.items()}
+        results = self.contents.results.items()
+        return {n: Evaluation(value_of(e), e.text, 0.0, details_of(e).constraints) for n, e in results}
 
     @property
     def deaths(self) -> Counter[int]:
@@ -164,19 +165,23 @@ class Session:
 
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         """The trial as it is now, and whether it is the best one."""
-        self.record(trial, evaluation.value, evaluation.message, _details(trial, evaluation))
+        evaluation = evaluation.fitting(self.optimizer._core.trials.names)
+        self.record(trial, evaluation.value, evaluation.message, evaluation.constraints)
         told = self.trials[trial.number]
         return told, self.best is told
 
-    def record(self, trial: Trial | int, value: float | None, message: str, details: TrialDetails) -> None:
-        """Store a value and tell it; details that came with an early value still count."""
+    def record(
+        self, trial: Trial | int, value: float | None, message: str, constraints: Any = None, noise: Any = None
+    ) -> None:
+        """Store a value and tell it; what came with an early value still counts."""
         value, message = as_value(value) + 0.0, as_text(message)  # 0.0 for -0.0, as SQLite keeps it
         with self.writing():
             opt = self.optimizer
             waiting = opt._core.trials.waiting(trial)
+            details = TrialDetails.of(constraints, noise, waiting.attrs)
             if waiting.number in self._contents.results:
-                details = _merged(details_of(self._contents.results[waiting.number]), details)
-            details = opt._core.trials.check(details)
+                details = _merged(details_of(self._contents.results[waiting.number]), details, opt._core.trials.names)
+            details = with_all(details, opt._core.trials.names)
             with self._step():
                 waiting.times.told = time.time()
                 times = waiting.times.pack(waiting.purpose)
@@ -190,10 +195,11 @@ class Session:
     def keep(self, trial: Trial, evaluation: Evaluation) -> None:
         """Store a value that the method is told later, in the order of the trials."""
         with self.writing():
-            number = self.optimizer._core.trials.waiting(trial).number
-            details = self.optimizer._core.trials.check(_details(trial, evaluation))
+            trials = self.optimizer._core.trials
+            waiting, evaluation = trials.waiting(trial), evaluation.fitting(trials.names)
+            details = with_all(TrialDetails.of(evaluation.constraints, None, waiting.attrs), trials.names)
             value = as_value(evaluation.value) + 0.0
-            self._store([_valued("result", number, value, as_text(evaluation.message), details)])
+            self._store([_valued("result", waiting.number, value, as_text(evaluation.message), details)])
 
     def record_death(self, trial: Trial | int, message: str) -> int:
         """A worker died over the trial; how many it has cost by now."""
@@ -213,7 +219,8 @@ class Session:
         with self.writing():
             opt = self.optimizer
             first = len(opt.trials)
-            rows = [(unit, value, text, opt._core.trials.check(details)) for unit, value, text, details in rows]
+            names = opt._core.trials.names or next((tuple(d.constraints) for *_, d in rows if d.constraints), ())
+            rows = [(unit, value, text, with_all(details, names)) for unit, value, text, details in rows]
             with self._step():
                 events = [
                     _valued("import", number, value, text, details, call=first, point=codec.pack_point(unit))
@@ -317,13 +324,10 @@ class Session:
                     self.lock.release()
 
 
-def _details(trial: Trial, evaluation: Evaluation) -> TrialDetails:
-    return TrialDetails.of(evaluation.constraints, None, trial.attrs)
-
-
-def _merged(early: TrialDetails, now: TrialDetails) -> TrialDetails:
+def _merged(early: TrialDetails, now: TrialDetails, names: Sequence[str]) -> TrialDetails:
     noise = early.noise if now.noise is None else now.noise
-    return TrialDetails(now.constraints or early.constraints, noise, {**early.attrs, **now.attrs})
+    measured = None if unknown_constraint(early.constraints, names) else early.constraints
+    return TrialDetails(now.constraints or measured, noise, {**early.attrs, **now.attrs})
 
 
 def _valued(kind: str, number: int, value: float, message: str, details: TrialDetails, **more: Any) -> Event:

@@ -17,7 +17,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
-from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails
+from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Space
 from mctsvs.study import tables
@@ -150,8 +150,7 @@ class Study:
     @property
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
-        with self._session.mutex:
-            return any(t.value is not None and not t.failed for t in self.trials)
+        return self._session.best is not None
 
     @property
     def pending(self) -> list[Trial]:
@@ -162,7 +161,7 @@ class Study:
     def evaluated(self) -> int:
         """How many trials were told, without those imported. A budget counts these."""
         with self._session.mutex:
-            return sum(t.value is not None and t.source != "imported" for t in self.trials)
+            return sum(t.counts for t in self.trials)
 
     def variables(self, *, ranked: bool = False) -> VariableStatuses:
         """Say which variables act, as far as evaluations prove it.
@@ -309,8 +308,7 @@ class Study:
         Example:
             >>> study.tell(trial, 1.5, constraints={"stress": -0.2})
         """
-        details = TrialDetails.of(constraints, noise, trial.attrs if isinstance(trial, Trial) else None)
-        self._session.record(trial, value, message, details)
+        self._session.record(trial, value, message, constraints, noise)
 
     def enqueue(self, points: Iterable[Any]) -> None:
         """Add points that are to be evaluated before the method's own.

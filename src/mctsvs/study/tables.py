@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mctsvs.optimizer.trial import Trial, TrialDetails, as_value
+from mctsvs.optimizer.trial import Trial, TrialDetails
 from mctsvs.space import Integer, Ordinal, Space, Variable
-from mctsvs.utils.validation import Array, InputError
+from mctsvs.utils.validation import Array, InputError, as_value
 
 if TYPE_CHECKING:
     import pandas

@@ -1,6 +1,6 @@
 """What happened when: convergence, the phases of the search, the variables that moved, constraints, time.
 
-n is the number of evaluations that have been told; the first one is number 1.
+n is the number of evaluations that have been told. A trial has its own number everywhere, also where others still wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Convergence:
     """Values in the order of the trials, and the best so far."""
 
     label: str
-    evaluation: Indices  # (n,) 1, 2, ...
+    trial: Indices  # (n,) numbers
     value: Array  # (n,) NaN: it failed
     best: Array  # (n,) NaN before the first success
     improved: Indices  # rows at which the best changed
@@ -39,14 +39,12 @@ def convergence(run: RunData) -> Convergence:
     so_far = np.maximum.accumulate(score) if len(score) else score
     before = np.concatenate([[-np.inf], so_far[:-1]]) if len(score) else score
     best = np.where(np.isfinite(so_far), run.sign * so_far, np.nan)
-    return Convergence(
-        run.label, np.arange(1, len(value) + 1), value, best, np.flatnonzero(score > before), run.feasible
-    )
+    return Convergence(run.label, run.numbers, value, best, np.flatnonzero(score > before), run.feasible)
 
 
 @dataclass(frozen=True)
 class Band:
-    """Evaluations `first` to `last` that had one aim."""
+    """Trials `first` to `last` that had one aim."""
 
     name: str
     first: int
@@ -61,6 +59,7 @@ class Band:
 class Story:
     """What each evaluation was for, and what came of it."""
 
+    trial: Indices  # (n,) numbers
     purpose: list[str]  # (n,)
     outcome: list[str]  # (n,) "better", "changed", "same", "worse" or "failed"
     moved: Indices  # (n,) how many variables
@@ -91,7 +90,8 @@ def story(run: RunData) -> Story:
             bisect.insort(known, float(values[i]))
     tests = [i for i, word in enumerate(purpose) if word in TESTS and outcome[i] != "failed"]
     moved = np.array([len(trial.variables) for trial in run.told], dtype=np.intp)
-    return Story(purpose, outcome, moved, _bands(purpose), len(tests), sum(outcome[i] != "same" for i in tests))
+    bands = [Band(band.name, *run.numbers[[band.first, band.last]].tolist()) for band in _bands(purpose)]
+    return Story(run.numbers, purpose, outcome, moved, bands, len(tests), sum(outcome[i] != "same" for i in tests))
 
 
 def _purpose(trial: Any) -> str:
@@ -101,7 +101,7 @@ def _purpose(trial: Any) -> str:
 
 
 def _bands(purpose: Sequence[str]) -> list[Band]:
-    """First points; from the first test to the last one; the rest. Tests are interspersed with steps."""
+    """By row: first points; from the first test to the last one; the rest. Tests are interspersed with steps."""
     tests = [i for i, word in enumerate(purpose) if word in TESTS]
     names = []
     for i, word in enumerate(purpose):
@@ -113,7 +113,7 @@ def _bands(purpose: Sequence[str]) -> list[Band]:
             early = word in (FIRST, "looking for noise") and not (tests and i > tests[-1])
             names.append(FIRST if early else "optimising")
     bands: list[Band] = []
-    for i, name in enumerate(names, 1):
+    for i, name in enumerate(names):
         if bands and bands[-1].name == name:
             bands[-1] = Band(name, bands[-1].first, i)
         else:
@@ -176,7 +176,7 @@ class Constraints:
     """Measured constraints: a value of 0 or less keeps one."""
 
     names: list[str]
-    evaluation: Indices  # (m,) evaluations that have some
+    trial: Indices  # (m,) numbers of those that have some
     value: Array  # (m, c), NaN where unknown
     feasible: npt.NDArray[np.bool_]  # (m,)
     broken: Indices  # (c,) how many broke each
@@ -190,30 +190,30 @@ def constraints(run: RunData) -> Constraints | None:
         return None
     rows = np.array([i for i, row in enumerate(measured) if row], dtype=np.intp)
     value = np.array([[measured[i].get(name, np.nan) for name in names] for i in rows], dtype=np.float64)
-    return Constraints(names, rows + 1, value, run.feasible[rows], np.asarray((value > 0).sum(axis=0)))
+    return Constraints(names, run.numbers[rows], value, run.feasible[rows], np.asarray((value > 0).sum(axis=0)))
 
 
 @dataclass(frozen=True)
 class Failures:
     """Evaluations that failed, by what they said."""
 
-    evaluation: Indices
-    messages: list[tuple[str, int, int]]  # message, how often, and the last evaluation that said it
+    trial: Indices
+    messages: list[tuple[str, int, int]]  # message, how often, and the last trial that said it
 
 
 def failures(run: RunData) -> Failures:
-    rows = [i for i, trial in enumerate(run.told) if trial.failed]
-    said = [run.told[i].message or "no message" for i in rows]
-    last = dict(zip(said, rows, strict=True))
-    counted = [(text, times, last[text] + 1) for text, times in Counter(said).most_common()]
-    return Failures(np.array(rows, dtype=np.intp) + 1, counted)
+    failed = [trial for trial in run.told if trial.failed]
+    last = {trial.message or "no message": trial.number for trial in failed}
+    said = [trial.message or "no message" for trial in failed]
+    counted = [(text, times, last[text]) for text, times in Counter(said).most_common()]
+    return Failures(np.array([trial.number for trial in failed], dtype=np.intp), counted)
 
 
 @dataclass(frozen=True)
 class Timeline:
     """Seconds of each evaluation that has times."""
 
-    evaluation: Indices  # (m,)
+    trial: Indices  # (m,) numbers
     asked: Array  # (m,) seconds since the first
     told: Array  # (m,)
     evaluating: Array  # (m,) NaN where not known
@@ -237,7 +237,7 @@ def timeline(run: RunData) -> Timeline | None:
     thinking = np.array([t.thinking for t in times], dtype=np.float64)
     start = float(asked.min())
     worker = _lanes([t.worker for t in times], asked, told)
-    return Timeline(np.array(rows) + 1, asked - start, told - start, seconds, thinking, worker, start)
+    return Timeline(run.numbers[rows], asked - start, told - start, seconds, thinking, worker, start)
 
 
 def _lanes(processes: Sequence[str], asked: Array, told: Array) -> list[str]:

@@ -20,7 +20,7 @@ LINES = ["-", "--", ":", "-."]
 
 
 def plot_convergence(source: Any, ax: Any = None) -> Any:
-    """Draw the best value so far against the number of evaluations; of one run, the single values too.
+    """Draw the best value so far against the number of the trial; of one run, the single values too.
 
     Args:
         source: A Result, a Study, an Optimizer, a list of them, or a dict of label -> one of them.
@@ -38,13 +38,13 @@ def plot_convergence(source: Any, ax: Any = None) -> Any:
         curve = curves.convergence(run)
         if len(runs) == 1:
             ok = curve.feasible
-            ax.plot(curve.evaluation[ok], curve.value[ok], ".", color=QUIET, markersize=3, label="evaluations")
-            ax.plot(curve.evaluation[curve.improved], curve.best[curve.improved], "o", color=ACCENT, markersize=4)
+            ax.plot(curve.trial[ok], curve.value[ok], ".", color=QUIET, markersize=3, label="evaluations")
+            ax.plot(curve.trial[curve.improved], curve.best[curve.improved], "o", color=ACCENT, markersize=4)
         label = "best so far" if len(runs) == 1 else run.label
         color, line = COMPARED[i % len(COMPARED)], LINES[i % len(LINES)]
-        ax.step(curve.evaluation, curve.best, where="post", color=color, linestyle=line, label=label)
+        ax.step(curve.trial, curve.best, where="post", color=color, linestyle=line, label=label)
         _look_at(ax, curve)
-    ax.set(xlabel="evaluation", ylabel="value", title="Convergence")
+    ax.set(xlabel="trial", ylabel="value", title="Convergence")
     ax.legend(frameon=False)
     return ax
 
@@ -296,9 +296,9 @@ def plot_constraints(source: Any, ax: Any = None) -> Any:
     if shown is None:
         return _nothing(ax, "Constraints", "no evaluation has any")
     for i, name in enumerate(shown.names):
-        ax.plot(shown.evaluation, shown.value[:, i], ".", markersize=4, color=COMPARED[i % len(COMPARED)], label=name)
+        ax.plot(shown.trial, shown.value[:, i], ".", markersize=4, color=COMPARED[i % len(COMPARED)], label=name)
     ax.axhline(0.0, color=INK, linewidth=0.8)
-    ax.set(xlabel="evaluation", ylabel="constraint (kept at 0 or below)", title="Constraints")
+    ax.set(xlabel="trial", ylabel="constraint (kept at 0 or below)", title="Constraints")
     ax.legend(frameon=False)
     return ax
 
@@ -322,9 +322,9 @@ def plot_timeline(source: Any, ax: Any = None) -> Any:
     if shown is None:
         return _nothing(ax, "Time", "no times are known")
     evaluating, thinking = np.nancumsum(shown.evaluating), np.cumsum(shown.thinking)
-    ax.plot(shown.evaluation, evaluating, color=INK, label="evaluating")
-    ax.plot(shown.evaluation, thinking, color=ACCENT, linestyle="--", label="thinking")
-    ax.set(xlabel="evaluation", ylabel="seconds in all", title="Time")
+    ax.plot(shown.trial, evaluating, color=INK, label="evaluating")
+    ax.plot(shown.trial, thinking, color=ACCENT, linestyle="--", label="thinking")
+    ax.set(xlabel="trial", ylabel="seconds in all", title="Time")
     ax.legend(frameon=False)
     return ax
 

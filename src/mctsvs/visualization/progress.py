@@ -33,6 +33,7 @@ class RunStats:
     evaluated: int = 0
     failed: int = 0
     steps: list[tuple[int, float]] = field(default_factory=list)
+    trial: int = -1  # the number of the best one
     feasible: bool = True  # whether the best point satisfies the measured constraints
     phase: str = ""  # in the method's words
     importance: dict[str, float] = field(default_factory=dict)  # most important first
@@ -150,8 +151,9 @@ class ProgressReporter:
         self.account.failed = sum(t.failed for t in opt.trials)
         self.allowance = TimeShare()
         self._best = opt.best if opt.has_best else None
-        if opt.has_best:
-            self.account.steps = _steps(opt.trials, opt.direction)
+        if self._best is not None:
+            self.account.steps = _steps(opt.trials, self._best, opt.direction)
+            self.account.trial, self.account.feasible = self._best.number, self._best.feasible
         LOG.info(
             "begin: %s %d variables with %s, seed %s, %d of %d evaluations made",
             opt.direction, len(opt.space), opt.method, opt.seed, evaluated, budget,
@@ -193,13 +195,13 @@ class ProgressReporter:
             moved = len(trial.variables)
             LOG.debug("trial %d: value %s, %d variables moved, %s", trial.number, trial.value, moved, trial.source)
         if trial.failed:
-            LOG.warning("evaluation %d failed: %s", account.evaluated, trial.message or "no finite value")
+            LOG.warning("trial %d failed: %s", trial.number, trial.message or "no finite value")
         if opt.has_best and opt.best is not self._best:
             self._best = opt.best
-            account.feasible = self._best.feasible
+            account.trial, account.feasible = self._best.number, self._best.feasible
             if self._best.has_value:
                 value = float(self._best.value or 0.0)
-                LOG.info("evaluation %d: best value %.6g", account.evaluated, value)
+                LOG.info("trial %d: best value %.6g", account.trial, value)
                 account.steps.append((account.evaluated, value))
 
     def _weigh(self, opt: Optimizer) -> None:
@@ -239,12 +241,12 @@ class ProgressReporter:
         self.end()
 
 
-def _steps(trials: list[Trial], direction: str) -> list[tuple[int, float]]:
-    """Where the best value changed in trials that were there before."""
+def _steps(trials: list[Trial], best: Trial, direction: str) -> list[tuple[int, float]]:
+    """Where the best value changed in trials that were there before; the last one is that of the best."""
     sign, steps = 1.0 if direction == "maximize" else -1.0, list[tuple[int, float]]()
-    for number, trial in enumerate(trials, 1):
-        if trial.value is None or not trial.has_value:
+    for count, trial in enumerate((t for t in trials if t.value is not None), 1):
+        if trial.value is None or not trial.has_value or not (trial.feasible or trial is best):
             continue
         if not steps or sign * trial.value > sign * steps[-1][1]:
-            steps.append((number, trial.value))
+            steps.append((count, trial.value))
     return steps

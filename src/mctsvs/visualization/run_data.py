@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices, InputError
 
@@ -34,6 +35,7 @@ class RunData:
     scores: Callable[[], Mapping[str, float]] = dict
     groups: Callable[[], Node | None] = lambda: None
     advice: Callable[[], Recommendation | None] = lambda: None
+    chosen: Callable[[], Trial | None] | None = None  # the best trial, where whoever ran it says so
 
     @classmethod
     def of(cls, source: Any, label: str = "") -> RunData:
@@ -54,6 +56,8 @@ class RunData:
         direction = str(getattr(source, "direction", about.get("direction", "minimize")))
         run = cls(label, space, direction, trials, about, scores, lambda: getattr(source, "tree", None))
         run.advice = lambda: advice_of(source)
+        if hasattr(type(source), "best"):
+            run.chosen = lambda: source.best if getattr(source, "has_best", True) else None
         return run
 
     @property
@@ -82,13 +86,18 @@ class RunData:
         return [trial for trial in self.trials if trial.value is not None]
 
     @cached_property
+    def numbers(self) -> Indices:
+        """(n,) of the trials told: what each is called wherever it is named."""
+        return np.array([trial.number for trial in self.told], dtype=np.intp)
+
+    @cached_property
     def values(self) -> Array:
         """(n,) of those told; NaN: it failed."""
         return np.array([trial.value for trial in self.told], dtype=np.float64)
 
     @cached_property
     def feasible(self) -> npt.NDArray[np.bool_]:
-        """(n,) which of those told succeeded and keep all constraints."""
+        """(n,) which of those told have a value and are known to keep all constraints."""
         kept = [getattr(trial, "feasible", True) is not False for trial in self.told]
         return np.array(kept, dtype=bool) & np.isfinite(self.values)
 
@@ -112,10 +121,9 @@ class RunData:
 
     @cached_property
     def best(self) -> int | None:
-        """Row, among those told, of the best point that keeps all constraints, or of the best at all."""
-        rows = np.flatnonzero(self.feasible)
-        rows = rows if len(rows) else self.succeeded
-        return int(rows[np.argmax(self.sign * self.values[rows])]) if len(rows) else None
+        """Row, among those told, of the best trial, see `Optimizer.best`; None while none has a value."""
+        best = Trials.of(self.told, self.direction).best if self.chosen is None else self.chosen()
+        return None if best is None or not best.has_value else int(np.searchsorted(self.numbers, best.number))
 
     @cached_property
     def ranking(self) -> list[str]:

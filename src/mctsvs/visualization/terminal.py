@@ -58,9 +58,9 @@ def _head(account: RunStats, width: int) -> Group:
 def _best(account: RunStats) -> Text:
     if not account.steps:
         return Text("none yet")
-    at, value = account.steps[-1]
+    _, value = account.steps[-1]
     more = "" if account.feasible else ", violates constraints"
-    return Text.assemble((f"{value:.6g}", "bold green"), f"  at evaluation {at}{more}")
+    return Text.assemble((f"{value:.6g}", "bold green"), f"  trial {account.trial}{more}")
 
 
 def _body(account: RunStats, width: int) -> list[Table]:

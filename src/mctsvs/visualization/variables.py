@@ -90,7 +90,7 @@ class Parallel:
     place: Array  # (k, names) in [0, 1] on each axis
     ends: list[tuple[str, str]]  # what the ends of each axis are
     value: Array  # (k,) of the objective; the best first
-    evaluation: Indices  # (k,)
+    trial: Indices  # (k,) numbers
     best: int  # the first so many are the best points
 
 
@@ -115,7 +115,7 @@ def parallel(run: RunData, points: int = 20, others: int = 40, variables: int = 
             if getattr(variable, "log", False):
                 low, high, value = np.log(low), np.log(high), np.log(value)
         place[:, column] = (value - low) / (high - low) if high > low else 0.5
-    return Parallel(names, place, ends, run.values[kept], kept + 1, min(points, len(rows)))
+    return Parallel(names, place, ends, run.values[kept], run.numbers[kept], min(points, len(rows)))
 
 
 def settings(run: RunData) -> list[tuple[str, Any]]:

@@ -100,7 +100,7 @@ class LiveStudy:
         trials = list(contents.trials)
         run = RunData(self.path.stem, contents.space, direction, trials, about)
         run.scores, run.groups = (lambda: thoughts.importance), (lambda: thoughts.tree)
-        run.advice = lambda: thoughts.advice
+        run.advice, run.chosen = (lambda: thoughts.advice), (lambda: contents.best)
         return run
 
     def _user_attrs(self) -> dict[str, Any]:

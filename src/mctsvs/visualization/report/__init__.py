@@ -102,13 +102,13 @@ def _together(runs: Sequence[RunData]) -> str:
 def compare(runs: Sequence[RunData]) -> Section:
     """The runs beside each other."""
     shown = [curves.convergence(run) for run in runs]
-    head = ("run", "method", "best value", "at evaluation", "evaluations", "failed", "time", "variables that matter")
+    head = ("run", "method", "best value", "trial", "evaluations", "failed", "time", "variables that matter")
     rows = [_row(run) for run in runs]
     said = ""
     directions = {run.direction for run in runs}
     finished = [run for run in runs if run.best is not None]
     if len(directions) == 1 and len(finished) > 1:
-        first = max(finished, key=lambda run: run.sign * float(run.values[run.best or 0]))
+        first = max(finished, key=lambda run: (run.feasible[run.best], run.sign * float(run.values[run.best or 0])))
         said = f"<b>{escape(first.label)}</b> has the best value, {short_number(float(first.values[first.best or 0]))}."
     text = paragraph(said, "Lines are the best value so far.") + table(rows, head)
     return Section("compared", "Compared", text, [figures.compared(shown)])
@@ -116,7 +116,7 @@ def compare(runs: Sequence[RunData]) -> Section:
 
 def _row(run: RunData) -> tuple[Any, ...]:
     best = "none" if run.best is None else short_number(float(run.values[run.best]))
-    at = "" if run.best is None else f"{run.best + 1:,}"
+    at = "" if run.best is None else f"{run.numbers[run.best]}"
     shown = curves.timeline(run)
     spent = "" if shown is None else duration(float(shown.told.max()))
     matter = [name for name, score in run.importance.items() if score > MATTERS]
@@ -141,7 +141,7 @@ def card(source: Any, title: str) -> str:
     run = RunData.of(source)
     best = "no evaluation has succeeded yet"
     if run.best is not None:
-        best = f"<b style='color:{ACCENT}'>{short_number(run.values[run.best])}</b> at evaluation {run.best + 1:,}"
+        best = f"<b style='color:{ACCENT}'>{short_number(run.values[run.best])}</b> at trial {run.numbers[run.best]}"
     failed = sum(trial.failed for trial in run.told)
     done = f"{len(run.told):,} evaluations of {len(run.space):,} variables" + (f", {failed:,} failed" if failed else "")
     head = f"<div><b>{escape(title)}</b> <span style='opacity:.7'>{done}, {escape(run.direction)}</span></div>"
@@ -163,7 +163,7 @@ def _curve(run: RunData) -> str:
     if not len(rows):
         return ""
     y = curve.best[np.append(rows, len(curve.best) - 1)]
-    x = np.append(curve.evaluation[rows], len(curve.best))
+    x = np.append(rows + 1, len(curve.best))
     low, high = float(y.min()), float(np.quantile(y, 0.9) if run.sign < 0 else y.max())
     low = float(np.quantile(y, 0.1)) if run.sign > 0 else low
     across = 4 + (WIDTH - 8) * x / max(len(curve.best), 1)

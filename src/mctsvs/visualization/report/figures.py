@@ -83,18 +83,18 @@ def convergence(curve: Convergence, story: Story) -> Figure:
     ok = rows[curve.feasible[rows]]
     broken = rows[~curve.feasible[rows] & np.isfinite(curve.value[rows])]
     words = [f"{escape(story.purpose[i])}, {plural(int(story.moved[i]), 'variable')} moved" for i in ok]
-    data = [_dots(curve.evaluation[ok], curve.value[ok], "evaluations", words, color="@quiet", size=4, opacity=0.55)]
+    data = [_dots(curve.trial[ok], curve.value[ok], "evaluations", words, color="@quiet", size=4, opacity=0.55)]
     if len(broken):
-        x, y = curve.evaluation[broken], curve.value[broken]
+        x, y = curve.trial[broken], curve.value[broken]
         data.append(_dots(x, y, "breaks a constraint", [], color="@quiet", size=5, symbol="x-thin-open"))
     data += [_steps(curve, "best so far", "@accent"), _changes(curve)]
-    alt = "Value against evaluation, with the best so far as a line"
-    across = titled("evaluation", range=[0, len(curve.value) + 1])
+    alt = "Value of each trial, with the best so far as a line"
+    across = titled("trial", range=_all_trials(curve.trial))
     return figure(data, 360, alt=alt, xaxis=across, **value_axis([curve], "value"), legend=below())
 
 
 def _dots(x: Array | Indices, y: Array, name: str, words: list[str], **marker: Any) -> dict[str, Any]:
-    hover = "evaluation %{x}: %{y:.6g}<br>%{text}"
+    hover = "trial %{x}: %{y:.6g}<br>%{text}"
     return scatter("markers", plain(x), plain(y), hover=hover, name=name, text=words, marker=marker)
 
 
@@ -102,15 +102,17 @@ def _steps(curve: Convergence, name: str, color: str, dash: str = "solid") -> di
     rows = np.append(curve.improved[-MOST_DOTS:], len(curve.best) - 1) if len(curve.improved) else np.arange(0)
     line = {"color": color, "width": 2, "shape": "hv", "dash": dash}
     hover = f"{escape(name)}<br>after %{{x}}: %{{y:.6g}}"
-    return scatter(
-        "lines", plain(curve.evaluation[rows]), plain(curve.best[rows]), hover=hover, name=text(name), line=line
-    )
+    return scatter("lines", plain(curve.trial[rows]), plain(curve.best[rows]), hover=hover, name=text(name), line=line)
 
 
 def _changes(curve: Convergence) -> dict[str, Any]:
     rows = curve.improved[-MOST_DOTS:]
-    x, y, marker = plain(curve.evaluation[rows]), plain(curve.best[rows]), {"color": "@accent", "size": 7}
-    return scatter("markers", x, y, hover="new best at evaluation %{x}: %{y:.6g}", name="new best", marker=marker)
+    x, y, marker = plain(curve.trial[rows]), plain(curve.best[rows]), {"color": "@accent", "size": 7}
+    return scatter("markers", x, y, hover="new best at trial %{x}: %{y:.6g}", name="new best", marker=marker)
+
+
+def _all_trials(*numbers: Indices) -> list[int]:
+    return [-1, 1 + max(int(trial.max(initial=0)) for trial in numbers)]
 
 
 def compared(curves: Sequence[Convergence]) -> Figure:
@@ -118,8 +120,8 @@ def compared(curves: Sequence[Convergence]) -> Figure:
     data = [
         _steps(curve, curve.label, COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]) for i, curve in enumerate(curves)
     ]
-    alt = "Best value so far of each study against evaluation"
-    across = titled("evaluation", range=[0, max(len(curve.value) for curve in curves) + 1])
+    alt = "Best value so far of each study"
+    across = titled("trial", range=_all_trials(*(curve.trial for curve in curves)))
     return figure(data, 380, alt=alt, xaxis=across, **value_axis(curves, "best value so far"), legend=below())
 
 
@@ -132,14 +134,14 @@ def story(shown: Story, values: Array) -> Figure:
     for outcome, (symbol, color, size, words) in OUTCOMES.items():
         own = [i for i in rows.tolist() if shown.outcome[i] == outcome]
         if own:
-            x, y = [i + 1 for i in own], [wrapped(shown.purpose[i], 16) for i in own]
+            x, y = plain(shown.trial[own]), [wrapped(shown.purpose[i], 16) for i in own]
             said = [f"{plural(int(shown.moved[i]), 'variable')} moved, value {short_number(values[i])}" for i in own]
             marker = {"symbol": symbol, "color": color, "size": size}
-            hover = f"evaluation %{{x}}: {words}<br>%{{text}}"
+            hover = f"trial %{{x}}: {words}<br>%{{text}}"
             name = words.partition(":")[0]
             data.append(scatter("markers", x, y, hover=hover, name=name, text=said, marker=marker))
     alt = "What each evaluation was for and what came of it"
-    across = titled("evaluation", range=[0, len(shown.purpose) + 1], showgrid=False)
+    across = titled("trial", range=_all_trials(shown.trial), showgrid=False)
     order = {"categoryorder": "array", "categoryarray": [wrapped(lane, 16) for lane in lanes]}
     upwards = names_axis(**order, showgrid=False)
     height = 150 + 34 * len(lanes)
@@ -167,39 +169,37 @@ def selection(shown: Selection) -> Figure:
 
 
 def constraints(shown: Constraints) -> Figure:
-    rows = thinned(len(shown.evaluation))
-    symbols, x, data = ["circle", "diamond", "square", "cross"], plain(shown.evaluation[rows]), []
+    rows = thinned(len(shown.trial))
+    symbols, x, data = ["circle", "diamond", "square", "cross"], plain(shown.trial[rows]), []
     for i, name in enumerate(shown.names):
         marker = {"symbol": symbols[i % 4], "color": COLOURS[i % 4], "size": 5, "opacity": 0.7}
-        hover = f"{escape(name)} at evaluation %{{x}}: %{{y:.4g}}"
+        hover = f"{escape(name)} at trial %{{x}}: %{{y:.4g}}"
         data.append(scatter("markers", x, plain(shown.value[rows, i]), hover=hover, name=text(name), marker=marker))
     zero = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0, "line": {"color": "@ink", "width": 1}}
-    alt, upwards = "Measured constraints against evaluation", titled("constraint, kept at 0 or below")
-    layout: dict[str, Any] = {"xaxis": titled("evaluation"), "yaxis": upwards, "shapes": [zero]}
+    alt, upwards = "Measured constraints of each trial", titled("constraint, kept at 0 or below")
+    layout: dict[str, Any] = {"xaxis": titled("trial"), "yaxis": upwards, "shapes": [zero]}
     return figure(data, 320, alt=alt, **layout, legend=below(), showlegend=True)
 
 
 def time_used(shown: Timeline) -> Figure:
-    rows = thinned(len(shown.evaluation), 400)
+    rows = thinned(len(shown.trial), 400)
     data = []
     for name, spent, color, dash in (
         ("evaluating", np.nancumsum(shown.evaluating), "@ink", "solid"),
         ("thinking", np.cumsum(shown.thinking), "@accent", "dash"),
     ):
-        line, hover = {"color": color, "dash": dash, "width": 2}, f"%{{y:.3g}} s {name} up to evaluation %{{x}}"
-        data.append(
-            scatter("lines", plain(shown.evaluation[rows]), plain(spent[rows]), hover=hover, name=name, line=line)
-        )
+        line, hover = {"color": color, "dash": dash, "width": 2}, f"%{{y:.3g}} s {name} up to trial %{{x}}"
+        data.append(scatter("lines", plain(shown.trial[rows]), plain(spent[rows]), hover=hover, name=name, line=line))
     alt, upwards = "Seconds spent evaluating and thinking", titled("seconds in all", rangemode="tozero")
     wide = len(shown.workers) < 2
-    return figure(data, 280, wide=wide, alt=alt, xaxis=titled("evaluation"), yaxis=upwards, legend=below())
+    return figure(data, 280, wide=wide, alt=alt, xaxis=titled("trial"), yaxis=upwards, legend=below())
 
 
 def workers(shown: Timeline) -> Figure:
     """A lane for each worker, a line for each evaluation."""
     x: list[Any] = []
     y: list[Any] = []
-    for i in thinned(len(shown.evaluation), 600).tolist():
+    for i in thinned(len(shown.trial), 600).tolist():
         seconds = shown.evaluating[i]
         begun = shown.told[i] - seconds if np.isfinite(seconds) else shown.asked[i]
         x += [float(f"{begun:.6g}"), float(f"{shown.told[i]:.6g}"), None]
@@ -340,7 +340,7 @@ def parallel(shown: Parallel) -> Figure:
         look["name"] = "best point" if first else f"the best {shown.best}"
         mode, hover = (
             "lines+markers" if first else "lines",
-            f"evaluation {shown.evaluation[i]}: {short_number(shown.value[i])}",
+            f"trial {shown.trial[i]}: {short_number(shown.value[i])}",
         )
         data.append(scatter(mode, places, plain(np.round(shown.place[i], 4)), hover=hover, **look))
     ticks = [

@@ -87,8 +87,9 @@ def headline(context: ReportContext) -> Content:
     done = f"{len(run.told):,}" + (f" of {budget:,}" if budget and budget > len(run.told) else "")
     cards = [("evaluations", done, f"{failed:,} failed" if failed else "none failed")]
     if best is not None:
-        at = f"at evaluation {best + 1:,}" + ("" if run.feasible[best] else ", breaks a constraint")
-        cards.insert(0, ("lowest value" if run.sign < 0 else "highest value", short_number(run.values[best]), at))
+        at = f"trial {run.numbers[best]}" + ("" if run.feasible[best] else ", breaks a constraint")
+        name = ("lowest value" if run.sign < 0 else "highest value") if run.feasible[best] else "least violation, value"
+        cards.insert(0, (name, short_number(run.values[best]), at))
     if run.importance:
         found = context.matter()
         cards.append(("variables that matter", f"{len(found):,}", f"of {len(run.space):,}"))
@@ -112,7 +113,7 @@ def _best_point(context: ReportContext) -> str:
     if advised is not None:
         trial = advised.trial
         expected = f"{short_number(advised.mean)} ± {short_number(advised.sd)}"
-        take = f"Take the point of evaluation {trial.number + 1:,}, where the value is expected to be {expected}."
+        take = f"Take the point of trial {trial.number}, where the value is expected to be {expected}."
         lucky = paragraph("The values are noisy, and the best of them is a lucky one.", take)
     params = trial.params
     found = [name for name in context.matter() if name in params][:SHOWN]
@@ -135,10 +136,10 @@ def convergence(context: ReportContext) -> Content:
     curve = context.curve
     if not len(curve.improved):
         return NOTHING
-    last, n = int(curve.improved[-1]) + 1, len(curve.value)
+    last, n = int(curve.improved[-1]), len(curve.value) - 1
     changes = len(curve.improved) - 1
-    said = f"The best value changed {plural(changes, 'time')}, the last time at evaluation {last:,} of {n:,}."
-    said = said if changes else f"The best value did not change after evaluation {last:,}."
+    said = f"The best value changed {plural(changes, 'time')}, the last time at trial {curve.trial[last]}."
+    said = said if changes else f"The best value did not change after trial {curve.trial[last]}."
     since = f"The {plural(n - last, 'evaluation')} since then found nothing better." if n > last else ""
     return paragraph(said, since), [figures.convergence(curve, context.story)]
 
@@ -228,7 +229,7 @@ def constraints(context: ReportContext) -> Content:
     shown = curves.constraints(context.run)
     if shown is None:
         return NOTHING
-    kept, n = int(shown.feasible.sum()), len(shown.evaluation)
+    kept, n = int(shown.feasible.sum()), len(shown.trial)
     said = f"{kept:,} of {plural(n, 'evaluation')} keep all constraints; a value above 0 breaks one."
     rows = [(name, f"{broken:,}") for name, broken in zip(shown.names, shown.broken, strict=True)]
     return paragraph(said) + table(rows, ("constraint", "broken by")), [figures.constraints(shown)]
@@ -238,7 +239,7 @@ def failures(context: ReportContext) -> Content:
     shown = curves.failures(context.run)
     if not shown.messages:
         return NOTHING
-    said = f"{len(shown.evaluation):,} of {plural(len(context.run.told), 'evaluation')} failed."
+    said = f"{len(shown.trial):,} of {plural(len(context.run.told), 'evaluation')} failed."
     rows = [(message, times, last) for message, times, last in shown.messages[:SHOWN]]
     more = len(shown.messages) - SHOWN
     rest = paragraph(f"There are {plural(more, 'other message')}.") if more > 0 else ""
@@ -312,7 +313,7 @@ def _command(run: RunData) -> str:
 
 def _python(run: RunData) -> str:
     about = run.about
-    budget = about.get("budget") or sum(trial.source != "imported" for trial in run.told)
+    budget = about.get("budget") or sum(trial.counts for trial in run.told)
     options = "".join(f", {name}={value!r}" for name, value in dict(about.get("options") or {}).items())
     return (
         "from mctsvs import Study\n\n"

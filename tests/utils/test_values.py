@@ -1,0 +1,117 @@
+"""What is a number and what is a bool, of any library: said once, and so the same wherever one is read."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mctsvs.utils.validation import InputError, as_bool, as_number, as_value, check_bool, check_count, check_number
+
+
+class Raising:
+    """An object whose own methods fail, whatever is asked of it."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("no")
+
+    __len__ = __bool__ = __array__ = __repr__ = __float__  # type: ignore[assignment]
+
+
+class Gradient:
+    """Like a tensor that numpy may not read, and `float` may."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("requires grad")
+
+    def __float__(self) -> float:
+        return 0.5
+
+
+NUMBERS = [0.5, Decimal("0.5"), Fraction(1, 2), np.float32(0.5), np.array(0.5), np.array([[0.5]]), [0.5], (0.5,)]
+NUMBERS += [np.ma.array([0.5]), np.array(Decimal("0.5"), dtype=object), Gradient()]
+MISSING = [
+    None,
+    math.nan,
+    np.ma.masked,
+    np.ma.array(3.0, mask=True),
+    np.ma.array([3], mask=[True]),
+    np.ma.mean(np.ma.array([1.0], mask=True)),
+]
+OTHERS = [
+    True,
+    np.True_,
+    np.array([True]),
+    np.array(True, dtype=object),
+    "0.5",
+    b"1",
+    np.array("0.5", dtype=object),
+    1j,
+]
+OTHERS += [
+    np.complex128(1),
+    np.array(1j, dtype=object),
+    [],
+    {},
+    {"loss": 1.0},
+    (0.5, 0.5),
+    np.zeros(2),
+    Raising(),
+    object(),
+]
+OTHERS += [
+    np.datetime64("2020", "ns"),
+    np.timedelta64(5, "ns"),
+    np.ma.array([1, 2], mask=True),
+    [[1.0], [2.0, 3.0]],
+    float,
+]
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda v: type(v).__name__)
+def test_numbers(value: Any) -> None:
+    assert as_number(value) == as_value(value) == check_number("n", value) == 0.5
+
+
+@pytest.mark.parametrize("value", MISSING, ids=lambda v: type(v).__name__)
+def test_missing(value: Any) -> None:
+    assert math.isnan(as_number(value) or 0.0)
+    assert math.isnan(as_value(value))
+    with pytest.raises(InputError, match=r"^n=.* cannot be used: it must be a number"):
+        check_number("n", value)
+
+
+@pytest.mark.parametrize("value", OTHERS, ids=lambda v: type(v).__name__)
+def test_others(value: Any) -> None:
+    assert as_number(value) is None
+    with pytest.raises(InputError, match="is not a number"):
+        as_value(value)
+    with pytest.raises(InputError, match="must be a whole number"):
+        check_count("n", value)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_beyond_all_floats(sign: int) -> None:
+    for value in (sign * 10**400, Fraction(sign * 10**400), Decimal(sign) * Decimal("1e400"), [sign * 10**400]):
+        assert as_number(value) == sign * math.inf
+        assert math.isnan(as_value(value))
+    assert check_count("n", 10**400) == 10**400
+
+
+@pytest.mark.parametrize("value", [(0.2, 2.5), [1, 2, 3], np.array([0.2, 2.5])], ids=repr)
+def test_several_values(value: Any) -> None:
+    with pytest.raises(InputError, match=r"one objective only, and measured constraints are \(value, \{name: number"):
+        as_value(value)
+
+
+def test_bools() -> None:
+    assert as_bool(True) is as_bool(np.True_) is as_bool(np.array(True)) is True
+    assert check_bool("b", False) is as_bool(np.False_) is as_bool(np.array(3) < 2) is False
+    for other in (0, 1.0, None, math.nan, "no", [False], (False, "why"), np.array([True]), np.ma.masked, Raising()):
+        assert as_bool(other) is None
+        with pytest.raises(InputError, match=r"^b=.* cannot be used: it must be True or False"):
+            check_bool("b", other)
