@@ -24,7 +24,7 @@ from mctsvs.optimizer.optimizer import SETTINGS
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.utils.formatting import listed
-from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
+from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
     import pandas
@@ -343,6 +343,7 @@ class Result:
         best: The trial of the best value.
         recommend: Computes `recommendation`.
         explain: Computes `variables`.
+        expected: Mean and deviation of the objective at points of the unit cube, by the model of the method.
         before: Evaluations of earlier calls, which the study has kept.
 
     Example:
@@ -361,6 +362,7 @@ class Result:
     best: Trial | None = None
     recommend: Callable[[], Recommendation] | None = None
     explain: Callable[[], VariableStatuses] | None = None
+    expected: Callable[[Array], tuple[Array, Array]] | None = None
     before: int = 0
 
     @property
@@ -386,7 +388,7 @@ class Result:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: what follows from the optimizer is computed, and the optimizer left behind."""
         computed = {"recommendation": self.recommendation, "variables": self.variables}
-        return {**self.__dict__, **computed, "recommend": None, "explain": None}
+        return {**self.__dict__, **computed, "recommend": None, "explain": None, "expected": None}
 
     @property
     def nfev(self) -> int:
@@ -469,8 +471,9 @@ def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
             where, value, number, recommend = chosen.trial.argument, chosen.mean, chosen.trial.number, lambda: chosen
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
     message = ", ".join(parts)
-    found = {"tree": opt.tree, "about": about, "best": best, "recommend": recommend, "explain": opt.variables}
-    return Result(where, value, opt.trials, ending.status, message, number, **found, before=before)
+    computed: dict[str, Any] = {"recommend": recommend, "explain": opt.variables, "expected": opt._core.expected}
+    known = (ending.status, message, number, opt.tree, about, best)
+    return Result(where, value, opt.trials, *known, **computed, before=before)
 
 
 def violated(trial: Trial) -> str:

@@ -6,6 +6,7 @@ Under noise the best of several values is likely a lucky one: `expected_values` 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -236,13 +237,21 @@ def most_correlated(X: Array, values: Array) -> Indices:
     return np.sort(np.argsort(-correlation, kind="stable")[:MOST_COLUMNS])
 
 
+Predictor = Callable[[Array], tuple[Array, Array]]  # points (m, D) -> mean and standard deviation, (m,) each
+
+
 def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) -> tuple[Array, Array]:
-    """Mean and standard deviation, (m,) each, of the objective at Z (m, D), from values y (n,) at X (n, D).
+    """Mean and standard deviation, (m,) each, of the objective at Z (m, D), from values y (n,) at X (n, D)."""
+    return predictor(X, y, noise)(Z)
+
+
+def predictor(X: Array, y: Array, noise: Array | None = None) -> Predictor:
+    """Says what to expect of the objective at any points, from values y (n,) at X (n, D).
 
     `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known.
     """
     if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
-        return nearest_values(X, y, Z)
+        return lambda Z: nearest_values(X, y, Z)
     rows = best_and_spread(y, MOST_EXPECTED)
     X, y, noise = X[rows], y[rows], None if noise is None or not len(noise) else noise[rows]
     standard = Standardization.of(y)
@@ -254,8 +263,12 @@ def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) ->
     likelihood = Likelihood(kernel, inputs, standard.values, prior, constant_mean=True, known=known)
     theta = fit(likelihood, prior, start, [], iterations=60, careful=True)
     posterior = Posterior.of(kernel, theta, inputs, standard.values, constant_mean=True, known=known)
-    mean, sd = posterior.predict(Z[:, columns])
-    return standard.mean + standard.scale * mean, standard.scale * sd
+
+    def predict(Z: Array) -> tuple[Array, Array]:
+        mean, sd = posterior.predict(Z[:, columns])
+        return standard.mean + standard.scale * mean, standard.scale * sd
+
+    return predict
 
 
 def nearest_values(X: Array, y: Array, Z: Array) -> tuple[Array, Array]:

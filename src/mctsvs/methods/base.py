@@ -23,6 +23,7 @@ from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices
 
 if TYPE_CHECKING:
+    from mctsvs.gp.model import Predictor
     from mctsvs.gp.optimize_acqf_mixed import Lattice
 
 MANY = 10  # coordinates, from which on a design may lie around a point
@@ -161,6 +162,7 @@ class Engine(Saved, ABC):
     history: History
     proposed: int
     region: Region | None = None
+    _surrogate: tuple[tuple[int, int], Predictor] | None = None  # how much it has seen, and the model for `expected`
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: Options) -> None:
         self.offsets, self.rng, self.options = offsets, rng, options
@@ -237,11 +239,18 @@ class Engine(Saved, ABC):
         Returns:
             Mean and standard deviation, (m,) each, of the objective without noise: larger is better.
         """
-        from mctsvs.gp.model import expected_values
+        seen = len(self.history), len(self.history.failures)
+        if self._surrogate is None or self._surrogate[0] != seen:
+            self._surrogate = seen, self.surrogate()
+        return self._surrogate[1](Z)
+
+    def surrogate(self) -> Predictor:
+        """Fit the model that `expected` asks: by default one of all evaluations over all variables."""
+        from mctsvs.gp.model import predictor  # linear algebra that not every run needs
 
         values, noise = self.history.objective, self.history.noise
         told = np.isfinite(values)
-        return expected_values(self.history.X[told], values[told], Z, noise[told] if len(noise) else None)
+        return predictor(self.history.X[told], values[told], noise[told] if len(noise) else None)
 
     @property
     def tree(self) -> Node | None:

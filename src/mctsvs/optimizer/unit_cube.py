@@ -117,6 +117,12 @@ class UnitCubeOptimizer:
         last = takewhile(lambda t: t.source in (REPLICATE, EXPLAIN), reversed(self.trials.all))
         return [t for t in last if t.source == REPLICATE][::-1]
 
+    def expected(self, units: Array) -> tuple[Array, Array]:
+        """Mean and deviation, (m,) each, of the objective at points (m, D), by the model of the method."""
+        with self.lock, one_blas_thread():
+            mean, sd = self.engine.expected(units)
+        return self.trials.sign * mean, sd
+
     def recommended(self) -> Trial:
         """The trial of best expected value, by a model of all evaluations."""
         best, trials = self.trials.best, self.trials.all
