@@ -23,7 +23,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.study import Study
-from mctsvs.utils.formatting import printable, short_value
+from mctsvs.utils.formatting import percent, printable, short_value
 from mctsvs.utils.validation import StudyError
 from mctsvs.visualization.terminal import bar
 
@@ -60,7 +60,7 @@ def table(variables: VariableStatuses, best: Mapping[str, Any], width: int) -> T
             effect = f"{row.effect:.3g}" + (f" ({printable(row.output)})" if row.output != "value" else "")
             drawn = Text(bar(row.share, min(30, width // 6)), style="cyan")
             more: list[RenderableType] = [drawn, "{} and {}".format(*row.evidence)] if width >= WIDE else []
-            rows.add_row(Text(printable(row.name)), Text(effect), f"{row.share:.0%}", *more, Text(value))
+            rows.add_row(Text(printable(row.name)), Text(effect), percent(row.share), *more, Text(value))
     rest = len(variables.named) - len(shown)
     if rest:
         rows.add_row(Text(f"{rest} more", style="dim"))

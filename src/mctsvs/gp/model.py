@@ -245,16 +245,17 @@ def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) ->
     return predictor(X, y, noise)(Z)
 
 
-def predictor(X: Array, y: Array, noise: Array | None = None) -> Predictor:
+def predictor(X: Array, y: Array, noise: Array | None = None, *, winsorise: bool = True) -> Predictor:
     """Says what to expect of the objective at any points, from values y (n,) at X (n, D).
 
-    `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known.
+    `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known. Bad values are
+    pulled in with `winsorise`: then the model says more of the good ones, and too little of how bad others are.
     """
     if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
         return lambda Z: nearest_values(X, y, Z)
     rows = best_and_spread(y, MOST_EXPECTED)
     X, y, noise = X[rows], y[rows], None if noise is None or not len(noise) else noise[rows]
-    standard = Standardization.of(y)
+    standard = Standardization.of(y, winsorise=winsorise)
     columns, known = most_correlated(X, standard.values), known_variance(noise, standard.scale)
     kernel, inputs = Joint("se"), np.ascontiguousarray(X[:, columns])
     prior, start = open_to_noise(kernel, len(columns))

@@ -162,7 +162,6 @@ class Engine(Saved, ABC):
     history: History
     proposed: int
     region: Region | None = None
-    _surrogate: tuple[tuple[int, int], Predictor] | None = None  # how much it has seen, and the model for `expected`
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: Options) -> None:
         self.offsets, self.rng, self.options = offsets, rng, options
@@ -239,18 +238,27 @@ class Engine(Saved, ABC):
         Returns:
             Mean and standard deviation, (m,) each, of the objective without noise: larger is better.
         """
-        seen = len(self.history), len(self.history.failures)
-        if self._surrogate is None or self._surrogate[0] != seen:
-            self._surrogate = seen, self.surrogate()
-        return self._surrogate[1](Z)
+        from mctsvs.gp.model import expected_values  # linear algebra that not every run needs
+
+        X, values, noise = self.told
+        return expected_values(X, values, Z, noise)
 
     def surrogate(self) -> Predictor:
-        """Fit the model that `expected` asks: by default one of all evaluations over all variables."""
-        from mctsvs.gp.model import predictor  # linear algebra that not every run needs
+        """Give the model that pictures show: the one that proposes, or by default one of all evaluations.
 
+        Returns:
+            A function of points (m, D): mean and standard deviation, (m,) each, of the objective; larger is better.
+        """
+        from mctsvs.gp.model import predictor
+
+        return predictor(*self.told, winsorise=False)  # what is bad must look as bad as it is
+
+    @property
+    def told(self) -> tuple[Array, Array, Array | None]:
+        """Points that have a value, the values, and their noise where that was told."""
         values, noise = self.history.objective, self.history.noise
         told = np.isfinite(values)
-        return predictor(self.history.X[told], values[told], noise[told] if len(noise) else None)
+        return self.history.X[told], values[told], noise[told] if len(noise) else None
 
     @property
     def tree(self) -> Node | None:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from mctsvs.methods.history import rounding
 from mctsvs.space import Space
-from mctsvs.utils.formatting import listed, plural
+from mctsvs.utils.formatting import listed, percent, plural
 from mctsvs.utils.validation import Array, Indices
 
 ERROR_RATE = 0.01  # of naming any inert variable of a run, under noise
@@ -73,7 +73,7 @@ class VariableStatus:
             first, second = self.evidence
             what = "the value" if self.output == "value" else self.output
             return (
-                f"{self.name} changes {what} by at least {self.effect:.3g}, {self.share:.0%} of its range "
+                f"{self.name} changes {what} by at least {self.effect:.3g}, {percent(self.share)} of its range "
                 f"(trials {first} and {second})"
             )
         if self.status == "unchanged":

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mctsvs.optimizer.active_variables import VariableStatus
-from mctsvs.utils.formatting import clock, printable
+from mctsvs.utils.formatting import clock, percent, printable
 from mctsvs.visualization.progress import ProgressView, RunStats
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
@@ -90,7 +90,7 @@ def _bars(rows: Sequence[VariableStatus], width: int) -> Table:
         short = Text(printable(row.name), no_wrap=True)
         short.truncate(longest, overflow="ellipsis")
         drawn = bar(row.share, max(4, width - longest - 7))
-        table.add_row(short, Text(drawn, style="cyan"), Text(f"{row.share:.0%}", justify="right"))
+        table.add_row(short, Text(drawn, style="cyan"), Text(percent(row.share), justify="right"))
     return table
 
 

@@ -30,6 +30,11 @@ class ActiveVariables:
         """Of the range of all values, by which each changes them at least."""
         return np.array([row.share for row in self.rows])
 
+    @property
+    def change(self) -> list[str]:
+        """The same in the value's units, or in those of a measured constraint."""
+        return [f"{row.effect:.3g}" + (f" ({row.output})" if row.output != "value" else "") for row in self.rows]
+
 
 def active(run: RunData, most: int = 20) -> ActiveVariables:
     named, params = set(run.variables.named[:most]), {} if run.point is None else run.point.params

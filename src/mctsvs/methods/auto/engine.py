@@ -315,15 +315,15 @@ class Auto(Engine):
         return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level)
 
     def surrogate(self) -> Predictor:
-        """The model that proposes, where that is one of the found variables; else one of all variables."""
-        history, found = self.history, self.found_model
-        if self.found() is None or self.noisy or history.constrained or not len(found.variables):
+        """The model of the found variables, where these are optimised; else one of all variables."""
+        found, (X, y, _) = self.found_model, self.told
+        if self.found() is None or self.noisy or not len(found.variables):
             return super().surrogate()
-        moved, best = self.coordinates_of(found.variables), int(np.argmax(history.y))
-        x, nothing = history.X[best], np.empty((0, len(moved)))
+        moved, best = self.coordinates_of(found.variables), int(np.argmax(y))
+        x, nothing = X[best], np.empty((0, len(moved)))
         lattice = None if self.lattice is None or self.lattice.plain else self.lattice.among(moved, x)
         places: dict[str, Any] = {"waiting": nothing, "failed": nothing, "lattice": lattice}
-        predict = found.predictor(View(history.X[:, moved], history.y, x[moved], float(history.y[best]), **places))
+        predict = found.predictor(View(X[:, moved], y, x[moved], float(y[best]), **places))
         return lambda Z: predict(Z[:, moved])
 
     def found(self) -> Indices | None:

@@ -144,7 +144,7 @@ def story(shown: Story, values: Array) -> Figure:
     across = titled("trial", range=_all_trials(shown.trial), showgrid=False)
     order = {"categoryorder": "array", "categoryarray": [wrapped(lane, 16) for lane in lanes]}
     upwards = names_axis(**order, showgrid=False)
-    height = 150 + 34 * len(lanes)
+    height = 150 + 38 * len(lanes)
     return figure(data, height, alt=alt, xaxis=across, yaxis=upwards, legend=below(), shapes=_bands(shown))
 
 
@@ -214,14 +214,19 @@ def workers(shown: Timeline) -> Figure:
 
 
 def active(shown: ActiveVariables) -> Figure:
-    """A bar for each variable: the share of the range by which it alone has changed the value."""
-    hover = [
-        f"{wrapped(str(row))}<br>at the best point: {escape(at)}" for row, at in zip(shown.rows, shown.at, strict=True)
-    ]
-    names, look = [text(row.name) for row in shown.rows], {"marker": {"color": "@accent"}, "hoverinfo": "text"}
-    bar = {"type": "bar", "orientation": "h", "y": names, "x": plain(shown.share), "hovertext": hover, **look}
-    across = titled("change of the value at least, as a share of its range", tickformat=".0%", rangemode="tozero")
-    alt, height = "By how much each active variable changes the value at least", 90 + 22 * len(names)
+    """A bar for each variable: the share of the range by which it alone has changed the value, and the change."""
+    known = zip(shown.rows, shown.at, strict=True)
+    hover = [f"{wrapped(str(row))}<br>at the best point: {escape(at)}" for row, at in known]
+    bar: dict[str, Any] = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [text(row.name) for row in shown.rows],
+        "x": plain(shown.share),
+    }
+    bar |= {"marker": {"color": "@accent"}, "hovertext": hover, "hoverinfo": "text", "cliponaxis": False}
+    bar |= {"text": [text(change) for change in shown.change], "textposition": "outside"}
+    across = titled("change seen, as a share of the range", tickformat=".0%", rangemode="tozero")
+    alt, height = "By how much each active variable changes the value at least", 90 + 22 * len(shown.rows)
     return figure([bar], height, alt=alt, xaxis=across, yaxis=names_axis(), showlegend=False)
 
 
