@@ -25,7 +25,8 @@ def test_minimize_finds_the_variables_that_matter() -> None:
     result = mctsvs.minimize(f, [(0, 1)] * 40, budget=150, seed=1)
     assert result.fun == f(result.x) < 1e-3
     assert result.nfev == len(result.trials) == 150
-    assert set(result.importance) == {f"x{i}" for i in range(40)}
+    assert {row.name for row in result.variables} == {f"x{i}" for i in range(40)}
+    assert set(result.variables.named) == {"x3", "x17"}
 
 
 def test_maximize_with_names_gets_dicts() -> None:

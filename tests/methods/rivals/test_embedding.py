@@ -162,7 +162,7 @@ def test_a_hundred_evaluations_of_many_variables(method: str) -> None:
     values = [float(t.value or 0.0) for t in opt.trials]
     # clipping sends most of the box to corners of the cube, so rembo need only beat its own design
     assert min(values) < (0.05 if method != "rembo" else min(values[:10]))
-    assert len(opt.importance()) == 200
+    assert len(opt.variables()) == 200
 
 
 @pytest.mark.parametrize("method", EMBEDDINGS)
