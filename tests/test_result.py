@@ -98,6 +98,7 @@ def test_words() -> None:
         ("maxiter", "budget="),
         ("dimensions", "second argument"),
         ("random_state", "seed="),
+        ("direction", "use minimize or maximize"),
         ("n_jobs", "workers="),
         ("wrokers", "did you mean workers="),
         ("max_second", "did you mean max_seconds="),
@@ -145,7 +146,7 @@ def test_a_study_keeps_the_run_and_the_same_call_goes_on(tmp_path: Path) -> None
     first = mctsvs.minimize(sphere, BOX, 6, seed=3, study=path, x0=[0.5] * len(BOX))
     again = mctsvs.minimize(sphere, BOX, 12, seed=3, study=path, x0=[0.5] * len(BOX))
     assert [t.unit.tolist() for t in again.trials[:6]] == [t.unit.tolist() for t in first.trials]
-    assert (first.message, again.message) == ("6 evaluations", "12 evaluations")
+    assert (first.message, again.message) == ("6 evaluations", "12 evaluations, 6 of them in earlier calls")
     assert again.fun <= first.fun
     assert [t.source for t in again.trials].count("enqueued") == 1
 
@@ -219,3 +220,29 @@ def test_a_table_of_first_points() -> None:
     assert [t.source for t in known.trials[:2]] == ["imported", "imported"]
     table = result.to_dataframe()
     assert table["value"].tolist() == [t.value for t in result.trials]
+
+
+def test_evaluations_of_this_call_are_counted(tmp_path: Path) -> None:
+    """Known points are not among them, and message, representation and `nfev` say the same."""
+    known = tmp_path / "known.csv"
+    known.write_text("x0,x1,value\n0.1,0.2,5\n0.3,0.3,4\n")
+    seen: list[Any] = []
+    more: dict[str, Any] = {"method": "random", "x0": known, "study": tmp_path / "a.db"}
+
+    def callback(intermediate_result: Any) -> None:
+        seen.append(intermediate_result.nfev)
+
+    result = mctsvs.minimize(lambda x: float(x[0]), [(0, 1)] * 2, budget=5, callback=callback, **more)
+    assert (result.nfev, result.message, len(result.trials)) == (5, "5 evaluations", 7)
+    assert seen == [1, 2, 3, 4, 5]
+    assert f"at trial {result.number}" in repr(result)
+    again = mctsvs.minimize(lambda x: float(x[0]), [(0, 1)] * 2, budget=8, **more)
+    assert (again.nfev, again.message) == (3, "8 evaluations, 5 of them in earlier calls")
+
+
+def test_a_callback_may_answer_with_a_bool_of_numpy() -> None:
+    def callback(opt: mctsvs.Optimizer, trial: mctsvs.Trial) -> object:
+        return np.bool_(trial.number == 4)
+
+    result = mctsvs.minimize(sphere, BOX, budget=30, method="random", callback=callback)
+    assert result.nfev == 5

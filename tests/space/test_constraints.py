@@ -97,6 +97,25 @@ def test_what_no_point_can_satisfy_is_said_at_once(constraints: Any, why: str) -
         Optimizer(BOX, constraints=constraints).ask()
 
 
+@pytest.mark.parametrize(
+    "answer", [-0.3, 0.7, (False, "why"), [False], None, float("nan"), "no", np.array([True]), np.ma.masked, 1]
+)
+def test_a_function_says_true_or_false_before_anything_is_evaluated(answer: Any) -> None:
+    """As scipy writes constraints, a number of at least 0 holds: here it is refused, not taken for true."""
+    evaluated: list[Array] = []
+    with pytest.raises(InputError, match=r"must return True or False, as in lambda x: 0.2 - x\[0\] >= 0$"):
+        minimize(evaluated.append, BOX, budget=5, constraints=lambda x: answer)
+    assert evaluated == []
+    with pytest.raises(InputError, match=r"as in lambda x: 0.2 - x\['a'\] >= 0$"):
+        Optimizer({"a": (0, 1)}, constraints=lambda x: answer).ask()
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_, np.array])
+def test_bools_of_numpy_are_bools(kind: Any) -> None:
+    opt = Optimizer(BOX, seed=0, constraints=lambda x: kind(bool(x[0] <= 0.2)))
+    assert max(trial.x[0] for trial in opt.ask(20)) <= 0.2
+
+
 def test_a_thin_region_is_no_equality() -> None:
     (trial,) = Optimizer(BOX, constraints=["x0 + x1 <= 1", "x0 + x1 >= 0.999", "x0 >= 0.3", "x1 >= 0.3"]).ask()
     assert 0.999 <= trial.x[0] + trial.x[1] <= 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,12 +13,16 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Optimizer, Study, maximize, minimize
+from mctsvs.cli import main
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.methods.constraint_ranking import ConstraintRanking
 from mctsvs.study.reader import summarize
 from mctsvs.study.replay import salvage
 from mctsvs.testing import engine_of
 from mctsvs.utils.validation import StudyError
+from mctsvs.visualization.dashboard.live import LiveStudy
+from mctsvs.visualization.progress import ProgressReporter
+from mctsvs.visualization.run_data import RunData
 
 BOX = [(0.0, 1.0)] * 6
 
@@ -110,6 +115,107 @@ def test_merits_follow_debs_rules() -> None:
     assert better > good > slightly > badly > unvalued
     assert math.isnan(merit.add(math.nan, None))
     assert merit.add(5.0, None) < good  # whether it is feasible is not known
+
+
+def test_a_failure_does_not_erase_the_best() -> None:
+    opt = Optimizer(BOX, method="random")
+    for value in (3.0, 1.0, 2.0):
+        opt.tell(opt.ask()[0], value)
+    opt.tell(opt.ask()[0], None, constraints={"stress": None})  # type: ignore[dict-item]
+    assert (opt.has_best, opt.best.number, opt.best.feasible) == (True, 1, False)
+    again = Optimizer.restore(opt.state())
+    for run in (opt, again):
+        (trial,) = run.ask()
+        run.tell(trial, 9.0, constraints={"stress": 0.0})
+        assert (run.best, run.best.feasible) == (trial, True)
+    answers = iter([5.0, 4.0, (None, {"stress": math.nan})])
+    result = minimize(lambda x: next(answers), BOX, budget=3, method="random")
+    assert (result.fun, result.number, result.success) == (4.0, 1, False)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_was_never_measured_is_not_feasible(tmp_path: Path, late: bool) -> None:
+    """In the best, the recommendation, the result, the report, and in a study that is only read."""
+    answers = [-100.0, *[(float(i), {"c": -1.0}) for i in range(12)]]
+    answers = [answers[i] for i in ((1, 0) if late else (0, 1))] + answers[2:]
+    lucky = answers.index(-100.0)
+    told, kept = iter(answers), iter(answers)
+    with Study(tmp_path / "a.db", BOX, method="random", noise=0.1) as study:
+        study.optimize(lambda x: next(told), len(answers))
+        assert [t.number for t in study.trials if not t.feasible] == [lucky]
+        assert study.best.value == 0.0
+        assert study.recommend().trial.number != lucky
+        assert RunData.of(study).best == study.best.number
+    with Study(tmp_path / "a.db", readonly=True) as study:
+        assert [t.number for t in study.trials if not t.feasible] == [lucky]
+    result = minimize(lambda x: next(kept), BOX, budget=len(answers), method="random", noise=0.1)
+    assert result.number != lucky
+    assert result.feasible
+    assert not Optimizer(BOX).ask()[0].feasible  # nor what was not told
+
+
+def test_every_place_names_the_same_best_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.db"
+    with Study(path, BOX, method="random") as study:
+        waiting = study.ask(2)
+        for value, stress in [(1.0, 50.0), (7.0, 1.0), (3.0, 9.0), (5.0, 1.0)]:
+            study.tell(study.ask()[0], value, constraints={"stress": stress})
+        assert study.best.number == 5  # of two that violate least, the better one
+        assert [trial.number for trial in waiting] == [0, 1]
+        assert RunData.of(study).told[RunData.of(study).best or 0].number == 5
+        assert ">5</div>" in study.report(tmp_path / "a.html").read_text()
+        assert "trial 5, breaks a constraint" in (tmp_path / "a.html").read_text()
+        assert "at trial 5" in study._repr_html_()
+    assert main(["show", str(path)]) == 0
+    assert "trial 5" in capsys.readouterr().out
+    live = LiveStudy(path)
+    live.followed.look()
+    assert live._run().best == 3
+    reporter = ProgressReporter()
+    with Study(path, readonly=True) as study:
+        reporter.begin(study.optimizer, 10)
+    account = reporter.account
+    assert (account.best, account.trial, account.feasible) == (5.0, 5, False)
+
+
+def test_notes_are_kept_however_a_trial_is_told(tmp_path: Path) -> None:
+    with Study(tmp_path / "a.db", BOX, method="random") as study:
+        for owner in (study, Optimizer(BOX, method="random")):
+            one, two = owner.ask(2)
+            one.attrs["host"] = "node7"
+            owner.tell(one.number, 1.0)
+            two.attrs["mesh"] = 12
+            copied = pickle.loads(pickle.dumps(two))
+            copied.attrs["host"] = "node8"
+            owner.tell(copied, 1.0)
+            assert [trial.attrs for trial in owner.trials] == [{"host": "node7"}, {"mesh": 12, "host": "node8"}]
+    with Study(tmp_path / "a.db", readonly=True) as study:
+        assert [trial.attrs for trial in study.trials] == [{"host": "node7"}, {"mesh": 12, "host": "node8"}]
+
+
+@pytest.mark.parametrize("crew", [{}, {"workers": 2}], ids=str)
+def test_a_constraint_that_comes_late_is_a_failed_trial(tmp_path: Path, crew: dict[str, Any]) -> None:
+    def f(x: Any) -> Any:
+        return float(x[0]), ({"a": -1.0} if x[1] <= 0.6 else {"a": -1.0, "b": 0.2})
+
+    said = "there is no constraint 'b': the first trial that had any had ('a',)"
+    with Study(tmp_path / "a.db", BOX, method="random") as study:
+        study.enqueue([[0.5] * 6])
+        study.optimize(f, 20, **crew)
+        late = [t.failed for t in study.trials]
+        assert late == [t.x[1] > 0.6 for t in study.trials]
+        assert {t.message for t in study.trials if t.failed} == {said}
+        with pytest.raises(InputError, match="no constraint 'b'"):
+            study.import_points(_study_of(tmp_path, {"b": 1.0}))
+        assert len(study.trials) == 20
+    result = minimize(f, BOX, budget=20, method="random", x0=[0.5] * 6, **crew)
+    assert [t.failed for t in result.trials] == late
+
+
+def _study_of(folder: Path, constraints: dict[str, float]) -> Optimizer:
+    opt = Optimizer(BOX, method="random")
+    opt.tell(opt.ask()[0], 1.0, constraints=constraints)
+    return opt
 
 
 def test_the_first_trial_with_constraints_says_which_there_are() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mctsvs import Optimizer, Study, minimize
 from mctsvs.utils.validation import InputError, as_bool, as_number, as_value, check_bool, check_count, check_number
 
 
@@ -115,3 +118,59 @@ def test_bools() -> None:
         assert as_bool(other) is None
         with pytest.raises(InputError, match=r"^b=.* cannot be used: it must be True or False"):
             check_bool("b", other)
+
+
+@pytest.mark.parametrize("value", [*MISSING, *OTHERS, *NUMBERS], ids=lambda v: type(v).__name__)
+def test_a_value_is_the_same_in_every_way_in(value: Any, tmp_path: Path) -> None:
+    """As a function's value, told by hand, and as a measured constraint: a number, a failure, or refused; never 0."""
+    number = as_number(value)
+
+    def told(owner: Optimizer | Study, what: Any, **more: Any) -> str:
+        try:
+            owner.tell(owner.ask()[0], what, **more)
+        except InputError:
+            return "refused"
+        return repr(owner.trials[-1].value)
+
+    def returned(what: Any, study: Path | None) -> str:
+        answers = iter([0.25, what])
+        with pytest.raises(InputError) if number is None and study is None else contextlib.nullcontext():
+            result = minimize(lambda x: next(answers), [(0, 1)], budget=2, method="random", study=study)
+            return repr(result.trials[1].value)
+        return "refused"
+
+    expected = "refused" if number is None else repr(number)
+    assert told(Optimizer([(0, 1)], method="random"), value) == expected
+    with Study(tmp_path / "told.db", [(0, 1)], method="random") as study:
+        assert told(study, value) == expected
+    assert returned(value, None) == expected
+    assert returned(value, tmp_path / "run.db") == ("nan" if number is None else expected)
+    opt = Optimizer([(0, 1)], method="random")
+    assert (told(opt, 0.25, constraints={"c": value}) == "refused") == (number is None)
+    assert opt.trials[0].feasible is False
+    if number is not None:
+        assert repr((opt.trials[0].constraints or {})["c"]) == expected
+
+
+def test_points_with_what_is_no_number_are_refused() -> None:
+    for point in (np.ma.array([0.1, 0.2], mask=[False, True]), [0.1, None], ["0.1", "0.2"], [0.1, 1j], [[0.1], 0.2]):
+        with pytest.raises(InputError):
+            Optimizer([(0, 1)] * 2).enqueue([point])
+    for value in (np.ma.masked, None, "0.5", 1j, True):
+        with pytest.raises(InputError):
+            Optimizer({"a": (0, 1)}).enqueue([{"a": value}])
+    opt = Optimizer([(0, 1)] * 2)
+    opt.enqueue([[Decimal("0.5"), Fraction(1, 4)], np.ma.array([0.5, 0.5])])
+    assert [trial.x.tolist() for trial in opt.ask(2)] == [[0.5, 0.25], [0.5, 0.5]]
+    with pytest.raises(InputError, match="two finite numbers"):
+        Optimizer(np.ma.array([[0.0, 1.0], [0.0, 1.0]], mask=[[False, False], [False, True]]))
+
+
+def test_two_objectives_cost_one_evaluation(tmp_path: Path) -> None:
+    for more in ({}, {"study": tmp_path / "a.db"}, {"workers": 1}):
+        with pytest.raises(InputError, match="there is one objective only"):
+            minimize(lambda x: (float(x[0]), 2.5), [(0, 1)], budget=30, method="random", **more)
+    with Study(tmp_path / "a.db", [(0, 1)], method="random") as study:
+        assert study.evaluated == 0
+        assert study.optimize(lambda x: float(x[0]), 3).value is not None  # the mended function goes on
+        assert study.evaluated == 3

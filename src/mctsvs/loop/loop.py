@@ -159,6 +159,7 @@ class Run:
         workers: Who evaluates.
         argument: What the function gets of a trial.
         told: Called with each trial after its value was told.
+        first: Whether nothing has been evaluated yet. A function that then returns no value ends the run.
     """
 
     trials: AskTell
@@ -167,6 +168,7 @@ class Run:
     workers: Workers = HERE
     argument: Callable[[Any], Any] = attrgetter("argument")
     told: Callable[[Any], object] = lambda trial: None
+    first: bool = False
     reason: StopReason = DONE
     pace: Pace = field(default_factory=lambda: Pace())
 
@@ -246,8 +248,9 @@ class Run:
         return asked
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
-        if evaluation.refused and not getattr(self.trials.optimizer, "has_best", True):  # as it would be each time
+        if evaluation.refused and self.first:  # a mistake in the function, which is to be mended before it costs more
             raise InputError(evaluation.message)
+        self.first = False
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
         self.told(trial)
@@ -312,7 +315,7 @@ def run(
         f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
-        return Run(trials, budget - done, monitor, workers, argument, reporter.told)(f)
+        return Run(trials, budget - done, monitor, workers, argument, reporter.told, first=done == 0)(f)
 
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.optimizer.trial import split
-from mctsvs.utils.validation import Array, Indices, InputError
+from mctsvs.utils.validation import Array, Indices, InputError, as_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +72,14 @@ class Problem:
 
         A problem with measured constraints gives a value, None where it is missing, and a dict of them.
         """
-        value, constraints = split(self.function(self._point(x)))
-        if value is not None:
-            value = float(value)
-            if self.noise > 0:
-                value += self.noise * float((rng or self.generator).standard_normal())
+        result = self.function(self._point(x))
+        value, constraints = split(result)
+        number = as_number(value)
+        if number is None or math.isnan(number):
+            return result  # whoever evaluates it says what is wrong
+        value = number
+        if self.noise > 0:
+            value += self.noise * float((rng or self.generator).standard_normal())
         return value if constraints is None else (value, constraints)
 
     def cost(self, x: npt.ArrayLike) -> float | None:

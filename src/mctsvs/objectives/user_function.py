@@ -8,16 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-import numpy as np
-
 from mctsvs.objectives.call_style import call_style
 from mctsvs.objectives.problem import Problem
 from mctsvs.objectives.space_file import SpaceFile
 from mctsvs.optimizer import DIRECTIONS
-from mctsvs.optimizer.trial import as_constraints, split
 from mctsvs.space import Variable
 from mctsvs.utils import plugins
-from mctsvs.utils.validation import Array, EvaluationFailed, InputError, as_value, check_choice
+from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +47,8 @@ def user_problem(name: str, objective: Any, file: SpaceFile, direction: str | No
 class PythonFunction:
     """The function of that name in a file or module, imported when first used in a process.
 
-    It gets its variables as `call_style` says, and may return measured constraints beside the value. An exception, or a
-    value that is no finite number without constraints beside it, is a failed evaluation.
+    It gets its variables as `call_style` says. Whoever evaluates it judges what it returns. An exception is a failed
+    evaluation.
     """
 
     spec: str  # path/to/file.py:function, from any folder, or package.module:function
@@ -61,26 +58,10 @@ class PythonFunction:
         function = _function(self.spec)
         try:
             if call_style(function, self.file.names) == "keywords":
-                given = function(**self.file.keywords(x))
-            else:
-                given = function(self.file.argument(x))
+                return function(**self.file.keywords(x))
+            return function(self.file.argument(x))
         except (Exception, SystemExit) as error:
             raise EvaluationFailed(plugins.said(error)) from error
-        value, constraints = split(given)
-        try:
-            value = as_value(value)
-            constraints = as_constraints(constraints)
-        except InputError:
-            value, constraints = np.nan, None
-        if constraints is not None:
-            return None if np.isnan(value) else value, constraints
-        if np.isnan(value):
-            name = self.spec.rpartition(":")[2]
-            why = "which is no finite number"
-            if isinstance(given, tuple | list) and len(given) > 1:
-                why = "and there can be one objective only; measured constraints are (value, {name: number})"
-            raise EvaluationFailed(f"{name} returned {given!r:.60}, {why}")
-        return value
 
 
 def find_function(spec: str, file: SpaceFile | None = None, otherwise: SpaceFile | None = None) -> PythonFunction:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -283,12 +284,12 @@ def as_constraints(given: Any) -> dict[str, float] | None:
     if given is None:
         return None
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InputError(f"the constraints {given!r:.80} are no dict of name -> number, such as {{'stress': 0.3}}")
+        raise InputError(f"the constraints {short(given)} are no dict of name -> number, such as {{'stress': 0.3}}")
     numbers = {name: as_number(c) for name, c in given.items()}
     for name, number in numbers.items():
         if number is None:
             raise InputError(
-                f"the constraint {name!r} has the value {given[name]!r:.60}, which is not a number: tell a float, or "
+                f"the constraint {name!r} has the value {short(given[name])}, which is not a number: tell a float, or "
                 f"None if it is not known"
             )
     return {name: number + 0.0 for name, number in numbers.items() if number is not None} or None  # no -0
@@ -300,7 +301,7 @@ def as_noise(given: Any) -> float | None:
         return None
     noise = as_number(given)
     if noise is None or not 0.0 <= noise < math.inf:
-        raise InputError(f"noise={given!r} cannot be used: it is a standard deviation, a finite number of at least 0")
+        raise InputError(f"noise={short(given)} cannot be used: it is a standard deviation, a number of at least 0")
     return noise
 
 

@@ -26,7 +26,7 @@ from mctsvs.space.variables import (
     is_list,
     variable_of,
 )
-from mctsvs.utils.validation import InputError
+from mctsvs.utils.validation import InputError, as_vector
 
 
 def items_and_names(spec: Any) -> tuple[Any, tuple[Any, ...] | None]:
@@ -39,7 +39,8 @@ def items_and_names(spec: Any) -> tuple[Any, tuple[Any, ...] | None]:
     if kind == "Bounds" and hasattr(spec, "lb"):
         return np.column_stack(np.broadcast_arrays(*np.atleast_1d(spec.lb, spec.ub))), None
     if not isinstance(spec, Sequence) and hasattr(spec, "__array__"):
-        spec = np.asarray(spec)  # a tensor too
+        numbers = as_vector(spec)  # of a tensor too
+        spec = np.asarray(spec) if numbers is None else numbers
     if not is_list(spec):
         raise InputError(f"{short(spec)} must be a list of (low, high) pairs or a dict of variables")
     table = isinstance(spec, np.ndarray) or (len(spec) == 2 and _is_table(spec))

@@ -107,12 +107,12 @@ class Space:
             if not isinstance(name, str):
                 raise InputError(f"variable name {name!r} must be a string")
         try:
-            table = np.asanyarray(items)
+            table = np.asarray(items)
         except ValueError:  # ragged, so that some items are not pairs
             table = np.zeros(0)
         if table.dtype.kind in "iuf" and table.ndim == 2 and table.shape[1] == 2:
             # The arrays find the first bad pair; the scalar check of that one pair then writes the sentence.
-            table = np.asarray(np.ma.filled(table.astype(np.float64), np.nan))
+            table = table.astype(np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
                 width = table[:, 1] - table[:, 0]
             for i in np.flatnonzero(~((width > 0) & (width < np.inf)))[:1]:
