@@ -86,7 +86,7 @@ def test_the_same_seed_is_the_same_run_whatever_ends_it() -> None:
 def test_words() -> None:
     result = mctsvs.minimize(lambda x: (x[17] - 1) ** 2 + (x[203] + 2) ** 2, [(-5, 10)] * 300, budget=80, seed=0)
     assert str(result).startswith("Result(fun=")
-    assert "x17 and x203 matter: 80 evaluations)" in str(result)
+    assert "x203 and x17 act: 80 evaluations)" in str(result)
     assert result == result
     assert result != mctsvs.minimize(sphere, BOX, budget=3)
 

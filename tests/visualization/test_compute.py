@@ -46,7 +46,7 @@ def mixed() -> Optimizer:
 
 
 def test_one_reader_for_everything_that_holds_a_run(tmp_path: Path) -> None:
-    with Study(tmp_path / "named.db", [(0.0, 1.0)] * 16, seed=1, method="random", explain=0.2) as study:
+    with Study(tmp_path / "named.db", [(0.0, 1.0)] * 16, seed=1, method="random", options={"explain": 0.2}) as study:
         study.optimize(bowl, 80)
         runs = runs_of([result(), study, mixed(), mixed()])
         assert [run.label for run in runs] == ["random", "named", "auto", "auto (2)"]
