@@ -26,7 +26,7 @@ def test_minimize_finds_the_variables_that_matter() -> None:
     assert result.fun == f(result.x) < 1e-3
     assert result.nfev == len(result.trials) == 150
     assert {row.name for row in result.variables} == {f"x{i}" for i in range(40)}
-    assert set(result.variables.named) == {"x3", "x17"}
+    assert set(result.variables.active) == {"x3", "x17"}
 
 
 def test_maximize_with_names_gets_dicts() -> None:

@@ -88,7 +88,8 @@ def minimize(
         target: The run ends when a feasible point has a value at least this good.
         max_seconds: No evaluation begins later than this many seconds after the call.
         patience: The run ends after this many evaluations in a row without improvement.
-        max_failures: The run ends after this many failures in a row.
+        max_failures: The run ends after this many failures in a row. If nothing has succeeded yet, it ends after three
+            equal ones of a TypeError, NameError, KeyError, AttributeError or ImportError.
         workers: Evaluations at once, in processes of this machine.
         executor: A `concurrent.futures.Executor` that evaluates; see `Study.optimize`.
         asynchronous: A free worker gets a new point at once, in place of batches.
@@ -342,9 +343,9 @@ class Result:
         about: Direction, method, options, seed and budget of the run.
         best: The trial of the best value.
         recommend: Computes `recommendation`.
-        explain: Computes `variables`.
-        expected: Mean and deviation of the objective at points of the unit cube, by the model of the method.
         before: Evaluations of earlier calls, which the study has kept.
+        explain: Computes `variables`.
+        expected: Mean and deviation of the objective at points of the unit cube, by the model that pictures show.
 
     Example:
         >>> result = minimize(f, [(0, 1)] * 50, budget=100)
@@ -361,9 +362,9 @@ class Result:
     about: dict[str, Any] = field(default_factory=dict)
     best: Trial | None = None
     recommend: Callable[[], Recommendation] | None = None
+    before: int = 0
     explain: Callable[[], VariableStatuses] | None = None
     expected: Callable[[Array], tuple[Array, Array]] | None = None
-    before: int = 0
 
     @property
     def success(self) -> bool:

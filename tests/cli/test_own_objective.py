@@ -178,6 +178,31 @@ def test_a_run_of_failures_only_ends_with_their_message(folder: Path) -> None:
     assert "all 3 evaluations failed, the last with: RuntimeError: never" in kept.stderr
 
 
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@pytest.mark.parametrize("given", [{}, {"OMP_NUM_THREADS": "3"}])
+def test_functions_and_programs_have_the_environment_of_the_user(
+    given: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in THREADS:
+        monkeypatch.delenv(name, raising=False)
+        if name in given:
+            monkeypatch.setenv(name, given[name])
+    code = "import json, os, sys; json.dump(dict(os.environ), open('seen.json', 'w')); print(1.0)"
+    (folder / "look.py").write_text(f"def f(p):\n    {code}\n    return 1.0\n")
+    (folder / "one.toml").write_text("a = [0, 1]\n")
+    for objective in (
+        ["look.py:f"],
+        ["look.py:f", "--workers", "1"],
+        ["--command", f'{sys.executable} -c "{code}" {{a}}'],
+    ):
+        assert mctsvs_run(folder, *objective, "--space", "one.toml", "--budget", "1").returncode == 0
+        seen = json.loads((folder / "seen.json").read_text())
+        assert {name: seen[name] for name in THREADS if name in seen} == given
+        (folder / "seen.json").unlink()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_gives_the_best_so_far(folder: Path, number: signal.Signals) -> None:

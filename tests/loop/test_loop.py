@@ -78,8 +78,8 @@ def test_evaluations_that_go_wrong_are_failed_trials_with_a_message(tmp_path: Pa
 
 def test_many_failures_in_a_row_end_the_run_and_a_mended_function_goes_on(tmp_path: Path) -> None:
     with begin(tmp_path) as study:
-        with pytest.raises(StudyError, match=r"last 7 evaluations all failed, trial 6 with: KeyError: 'a'") as caught:
-            study.optimize(lambda x: dict[str, float]()["a"], 100, max_failures=7)
+        with pytest.raises(StudyError, match=r"last 7 evaluations all failed, trial 6 with: ValueError: ") as caught:
+            study.optimize(lambda x: float("a"), 100, max_failures=7)
         assert "\n" not in str(caught.value)
         assert study.evaluated == 7
         with pytest.raises(StudyError, match="all 9 evaluations failed, the last with: the function returned nan"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,35 @@ def test_failures_in_a_row_end_the_run() -> None:
     ending = watch.told(trial, better=False)
     assert ending is not None
     assert ending.status is StopStatus.FAILING
+
+
+def mistaken(x: Array) -> float:
+    return float(x.nothing)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("crew", [{"workers": 1}, {"study": "s.db"}, {"executor": ThreadPoolExecutor(1)}])
+def test_equal_mistakes_end_a_run_that_has_never_worked(
+    crew: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="all 3 evaluations failed, the last with: AttributeError: ") as caught:
+        mctsvs.minimize(mistaken, BOX, budget=60, method="random", **crew)
+    assert "3 evaluations in a row failed by the same mistake" in caught.value.result.message  # type: ignore[attr-defined]
+
+
+def test_mistakes_after_a_success_or_of_several_kinds_do_not_end_a_run(tmp_path: Path) -> None:
+    def later(x: Array) -> float:
+        calls.append(x)
+        return float(x[0]) if len(calls) == 1 else mistaken(x)
+
+    calls: list[Array] = []
+    with mctsvs.Study(tmp_path / "s.db", BOX, method="random") as study:
+        study.optimize(later, 10)
+        study.optimize(mistaken, 20)
+        assert study.evaluated == 20
+    several: dict[float, float] = {}
+    with mctsvs.Study(tmp_path / "t.db", BOX, method="random") as study, pytest.raises(StudyError, match="all 9"):
+        study.optimize(lambda x: several[x[0]], 9)
 
 
 @pytest.mark.parametrize(

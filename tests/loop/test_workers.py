@@ -1,11 +1,16 @@
 """Functions that fork, start processes, kill their workers or cannot be described; and workers that are spawned."""
 
+# ruff: noqa: NPY002  functions may use the generator that all of a process shares
+
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import multiprocessing
 import os
+import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -17,8 +22,10 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import mctsvs
 from mctsvs import InputError, Study, StudyError
 from mctsvs.loop import scheduler, worker_process
 from mctsvs.utils.validation import Array
@@ -371,3 +378,89 @@ def test_the_callback_may_end_the_run(tmp_path: Path) -> None:
         assert study.evaluated == 4
         study.optimize(second, 50, callback=raises, workers=2)
         assert study.evaluated == 8  # the other one was under way
+
+
+def noise(x: Array) -> tuple[float, dict[str, float]]:
+    """Of numpy's and of Python's generator, and of one that is made in the function."""
+    own = np.random.default_rng(np.random.randint(2**31))
+    return np.random.standard_normal(), {"python": random.random(), "own": own.random()}
+
+
+def drawn(seed: int = 0, **workers: Any) -> list[tuple[float, ...]]:
+    result = mctsvs.minimize(noise, BOX, budget=80, seed=seed, method="random", **workers)
+    return [(t.value or 0.0, *(t.constraints or {}).values()) for t in result.trials]
+
+
+def test_every_trial_has_random_numbers_of_its_own_whoever_evaluates_it() -> None:
+    """Two equal normal or uniform doubles among 80 come by chance in fewer than one of 10^12 runs."""
+    np.random.seed(1)
+    random.seed(1)
+    ours = pickle.dumps(np.random.get_state()), random.getstate()
+    first = drawn(workers=8)
+    assert all(len(set(column)) == 80 for column in zip(*first, strict=True))
+    assert drawn(workers=8) == drawn(workers=3) == drawn(timeout=60) == first
+    with ProcessPoolExecutor(4, multiprocessing.get_context("fork")) as pool:
+        assert drawn(executor=pool) == first
+    assert len({*first, *drawn(1, workers=4)}) == 160
+    with ThreadPoolExecutor(2) as threads:
+        assert (pickle.dumps(np.random.get_state()), random.getstate()) == ours, "the run's own process is left alone"
+        assert len(set(drawn(executor=threads))) == 80
+    assert (pickle.dumps(np.random.get_state()), random.getstate()) != ours
+    np.random.seed(1)
+    without = drawn()
+    np.random.seed(1)
+    assert [value for value, *_ in drawn()] == [value for value, *_ in without], "without workers it is the user's"
+
+
+def test_a_generator_that_workers_would_copy_is_named() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.warns(RuntimeWarning, match="copies of 'rng', which repeat each other's random numbers"):
+        mctsvs.minimize(lambda x: rng.random(), BOX, budget=2, method="random", workers=1)
+
+
+@linux
+def test_a_library_with_openmp_works_in_workers_after_its_use_in_the_run() -> None:
+    """The child of a thread that has used OpenMP waits for threads that it does not have."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    X = np.random.default_rng(0).random((500, 4))
+
+    def f(x: Array) -> float:
+        model = ensemble.HistGradientBoostingRegressor(learning_rate=0.1 + float(x[0]), max_iter=3)
+        return float(model.fit(X, X.sum(axis=1)).score(X, X.sum(axis=1)))
+
+    f(np.zeros(2))
+    result = mctsvs.maximize(f, BOX, budget=4, method="random", workers=2, timeout=30)
+    assert [t.message for t in result.trials] == [""] * 4
+
+
+@linux
+@pytest.mark.parametrize("failures", [1, 100])
+def test_a_process_that_cannot_be_started_is_tried_again(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, fork = [failures], os.fork
+
+    def busy() -> int:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return fork()
+
+    monkeypatch.setattr(os, "fork", busy)
+    monkeypatch.setattr(worker_process, "PAUSES", (0.01,) * 5)
+    if failures == 1:
+        assert mctsvs.minimize(second, BOX, budget=4, method="random", workers=2).nfev == 4
+        return
+    with pytest.raises(StudyError, match=r"cannot be started \(Resource temporarily unavailable\): give a smaller"):
+        mctsvs.minimize(second, BOX, budget=4, method="random", workers=2)
+
+
+@linux
+def test_too_few_descriptors_are_one_sentence() -> None:
+    code = (
+        "import resource, mctsvs\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
+        "try: mctsvs.minimize(lambda x: 1.0, [(0, 1)], budget=40, method='random', workers=32)\n"
+        "except mctsvs.StudyError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "raise the limit of open files (ulimit -n)" in said.stdout

@@ -217,8 +217,6 @@ def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
     with Study(path, BOX, seed=0) as study:
         (trial,) = study.ask()
         study.tell(trial, 1.5)
-        with pytest.raises(StudyError, match=rf"already open in this process, {os.getpid()}"):
-            Study(path)
         code = (
             "import sys; from mctsvs import Study, StudyError\n"
             "print(Study(sys.argv[1], readonly=True).best.value)\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 
 import numpy as np
@@ -35,6 +37,17 @@ def test_the_limit_is_lifted_when_the_last_one_leaves() -> None:
     leave.set()
     thread.join()
     assert blas_threads() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_inside_has_all_threads() -> None:
+    before = blas_threads()
+    with one_blas_thread():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if blas_threads() == before else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize("method", ["auto", "mcts-vs-bo", "turbo", "hesbo"])

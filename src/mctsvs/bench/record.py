@@ -110,7 +110,7 @@ def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress 
     noise, budget = np.random.default_rng([record.setting.seed, 1]), record.setting.budget
     trials = InMemory(search) if isinstance(search, Optimizer) else ForeignTrials(search, problem.direction)
     recorded = Recorded(trials, record, problem.direction)
-    monitor = StoppingMonitor(StoppingCriteria(max_failures=budget + 1), problem.direction)
+    monitor = StoppingMonitor(StoppingCriteria(max_failures=budget + 1), problem.direction, worked=True)
     told = (lambda trial: None) if progress is None else lambda trial: progress(record.best)
     workers = Workers(catch=(EvaluationFailed,))
     try:
@@ -139,6 +139,8 @@ class Point:
     variables: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
     iteration: int = 0  # 0: the initial design
     value: float | None = None
+    message: str = ""
+    asker: None = None
     times: TrialTimes = field(default_factory=TrialTimes, repr=False)
 
     @property

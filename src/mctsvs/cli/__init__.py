@@ -6,22 +6,20 @@ import importlib
 import os
 import sys
 
-# One BLAS thread: matrices of a few hundred rows are slower with more, and the same seed must give the same points
-# whatever the machine's number of cores. It has to be set before numpy is loaded.
-for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all went well, 2 with one sentence for bad input, 130 after Ctrl-C."""
+    words = sys.argv[1:] if argv is None else argv
+    bench = words[:1] == ["bench"]
+    if bench:  # all methods are compared on one thread, those of other libraries too; before numpy is loaded
+        for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
     from mctsvs.cli.arguments import plain_warnings
     from mctsvs.utils.formatting import printable
     from mctsvs.utils.validation import InputError
 
-    words = sys.argv[1:] if argv is None else argv
-    home = "mctsvs.bench.commands" if words[:1] == ["bench"] else "mctsvs.cli.commands"  # loaded when called
-    parser = importlib.import_module(home).parser()
-    arguments = parser.parse_args(words[1:] if home.startswith("mctsvs.bench") else words)
+    parser = importlib.import_module("mctsvs.bench.commands" if bench else "mctsvs.cli.commands").parser()
+    arguments = parser.parse_args(words[1:] if bench else words)
     try:
         with plain_warnings():
             return int(arguments.command(arguments))

@@ -241,16 +241,15 @@ Predictor = Callable[[Array], tuple[Array, Array]]  # points (m, D) -> mean and 
 
 
 def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) -> tuple[Array, Array]:
-    """Mean and standard deviation, (m,) each, of the objective at Z (m, D), from values y (n,) at X (n, D)."""
-    return predictor(X, y, noise)(Z)
+    """Mean and standard deviation, (m,) each, of the objective at Z (m, D), from values y (n,) at X (n, D).
 
-
-def predictor(X: Array, y: Array, noise: Array | None = None, *, winsorise: bool = True) -> Predictor:
-    """Says what to expect of the objective at any points, from values y (n,) at X (n, D).
-
-    `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known. Bad values are
-    pulled in with `winsorise`: then the model says more of the good ones, and too little of how bad others are.
+    `noise` (n,) are standard deviations of the values, NaN where unknown, (0,) or None if none is known.
     """
+    return expectation(X, y, noise)(Z)
+
+
+def expectation(X: Array, y: Array, noise: Array | None = None, *, winsorise: bool = True) -> Predictor:
+    """The same as a function of Z: the model is fitted once. `winsorise`: bad values are pulled in."""
     if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
         return lambda Z: nearest_values(X, y, Z)
     rows = best_and_spread(y, MOST_EXPECTED)

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import platform
+import random
 import sys
 import threading
 import time
@@ -13,6 +14,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from reprlib import repr as short
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from mctsvs.optimizer.trial import as_constraints, split, unknown_constraint
 from mctsvs.utils.formatting import as_text, printable, tidy
@@ -35,10 +38,33 @@ class Evaluation(NamedTuple):
         return self._replace(value=math.nan, message=tidy(wrong), constraints=None) if wrong else self
 
 
+class RandomStream(NamedTuple):
+    """Where the random numbers of a trial begin: its noise depends on no worker, nor on how many there are."""
+
+    seed: int  # of the run
+    number: int  # of the trial
+    home: str = ""  # the process of the run; its generators stay as they are
+
+    def begin(self) -> None:
+        """Seed the generators that all of a process shares, unless it is the user's own."""
+        if self.home == process_name():
+            return
+        words = np.random.SeedSequence(self.seed, spawn_key=(self.number,)).generate_state(8)
+        random.seed(words.tobytes())
+        np.random.seed(words)  # noqa: NPY002  it is the one that functions use without a generator of their own
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(int(words[0]))
+
+
 def evaluate(
-    f: Callable[[Any], Any], argument: Any, catch: tuple[type[BaseException], ...] = (Exception, SystemExit)
+    f: Callable[[Any], Any],
+    argument: Any,
+    stream: RandomStream | None = None,
+    catch: tuple[type[BaseException], ...] = (Exception, SystemExit),
 ) -> Evaluation:
     """f(argument), in any process or thread; an exception of the kinds to `catch` is a failed evaluation."""
+    if stream is not None:
+        stream.begin()
     process, before = os.getpid(), time.perf_counter()
     try:
         result = f(argument)
@@ -60,10 +86,14 @@ def evaluate(
     return found._replace(message=why)
 
 
+def process_name() -> str:
+    """This process among those of all machines."""
+    return f"{platform.node()}, process {os.getpid()}"
+
+
 def _worker() -> str:
     thread = threading.current_thread()
-    own = "" if thread is threading.main_thread() else f", {thread.name}"
-    return tidy(f"{platform.node()}, process {os.getpid()}{own}")
+    return tidy(process_name() + ("" if thread is threading.main_thread() else f", {thread.name}"))
 
 
 def _leave_if_forked(process: int, error: BaseException | None = None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from mctsvs.loop.evaluation import Evaluation, evaluate
+from mctsvs.loop.evaluation import Evaluation, RandomStream, evaluate, process_name
 from mctsvs.utils.validation import InputError
 
 LOOK = 1.0  # seconds between two looks at a cluster
@@ -55,7 +55,7 @@ class InlinePool(WorkerPool):
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         future: Future[Evaluation] = Future()
         try:
-            future.set_result(evaluate(self.f, argument, self.catch))
+            future.set_result(evaluate(self.f, argument, catch=self.catch))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -66,8 +66,8 @@ class ExecutorPool(WorkerPool):
 
     untimed = True
 
-    def __init__(self, f: Callable[[Any], Any], executor: Executor, workers: int | None) -> None:
-        self.f, self.executor = f, executor
+    def __init__(self, f: Callable[[Any], Any], executor: Executor, workers: int | None, seed: int) -> None:
+        self.f, self.executor, self.seed = f, executor, seed
         self.fragile = type(executor).__name__ != "RayExecutor"
         # these futures say when they begin; others are taken to begin when sent
         known = ("concurrent.futures.thread", "concurrent.futures.process", "loky")  # by name, to load none of them
@@ -77,7 +77,11 @@ class ExecutorPool(WorkerPool):
         self.size = workers or self.count()
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
-        return self.executor.submit(evaluate, self.f, argument)
+        return self.executor.submit(evaluate, self.f, argument, self.stream(number))
+
+    def stream(self, number: int) -> RandomStream:
+        """The random numbers of that trial, where the executor has processes."""
+        return RandomStream(self.seed, number, process_name())
 
     def count(self) -> int:
         """Workers of the executor; 0 where it does not say."""
@@ -99,15 +103,15 @@ class DaskPool(ExecutorPool):
 
     watched = True
 
-    def __init__(self, f: Callable[[Any], Any], executor: Any, workers: int | None) -> None:
+    def __init__(self, f: Callable[[Any], Any], executor: Any, workers: int | None, seed: int) -> None:
         self.client = executor._client
         self.counted = -LOOK, 0  # when, and how many
-        super().__init__(f, executor, workers)
+        super().__init__(f, executor, workers, seed)
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         # Dask takes equal calls for one: noise would go unseen, and a dead worker's trial would not be tried again
         options = {**getattr(self.executor, "_kwargs", {}), "pure": False}
-        task = self.client.submit(evaluate, self.f, argument, **options)
+        task = self.client.submit(evaluate, self.f, argument, self.stream(number), **options)
         future: Future[Evaluation] = Future()
         future.add_done_callback(lambda future: task.cancel() if future.cancelled() else None)
         task.add_done_callback(lambda task: threading.Thread(target=_hand_over, args=(task, future)).start())
@@ -140,9 +144,9 @@ def _hand_over(task: Any, future: Future[Evaluation]) -> None:
             future.set_exception(error)
 
 
-def executor_pool(f: Callable[[Any], Any], executor: Executor, workers: int | None) -> ExecutorPool:
+def executor_pool(f: Callable[[Any], Any], executor: Executor, workers: int | None, seed: int) -> ExecutorPool:
     dask = type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
-    return (DaskPool if dask else ExecutorPool)(f, executor, workers)
+    return (DaskPool if dask else ExecutorPool)(f, executor, workers, seed)
 
 
 def too_late(timeout: float) -> Evaluation:

@@ -135,14 +135,14 @@ class Workers:
         """Whether points are evaluated in this process, one after the other."""
         return self.executor is None and self.workers is None and self.timeout is None and not self.asynchronous
 
-    def pool(self, f: Callable[[Any], Any]) -> WorkerPool:
+    def pool(self, f: Callable[[Any], Any], seed: int) -> WorkerPool:
         if self.here:
             return InlinePool(f, self.catch)
         if self.executor is not None:
-            return executor_pool(f, self.executor, self.workers)
+            return executor_pool(f, self.executor, self.workers, seed)
         from mctsvs.loop.process_pool import ProcessPool  # multiprocessing, which few runs need
 
-        return ProcessPool(f, self.workers or 1, self.timeout)
+        return ProcessPool(f, self.workers or 1, self.timeout, seed)
 
 
 HERE = Workers()
@@ -160,6 +160,8 @@ class Run:
         argument: What the function gets of a trial.
         told: Called with each trial after its value was told.
         first: Whether nothing has been evaluated yet. A function that then returns no value ends the run.
+        seed: Of the random numbers of functions that other processes evaluate.
+        complete: Whether other threads have told all that is left.
     """
 
     trials: AskTell
@@ -169,6 +171,8 @@ class Run:
     argument: Callable[[Any], Any] = attrgetter("argument")
     told: Callable[[Any], object] = lambda trial: None
     first: bool = False
+    seed: int = 0
+    complete: Callable[[], bool] = lambda: False
     reason: StopReason = DONE
     pace: Pace = field(default_factory=lambda: Pace())
 
@@ -176,7 +180,7 @@ class Run:
         """Evaluate f; why the run ended."""
         if not callable(f):
             raise InputError(f"the objective {f!r:.60} is not a function: give something that can be called")
-        pool = self.workers.pool(f)
+        pool = self.workers.pool(f, self.seed)
         timeout = self.workers.timeout if pool.untimed else None
         self.scheduler = Scheduler(self.trials, pool, timeout, self.argument)
         try:
@@ -192,13 +196,18 @@ class Run:
     @property
     def _over(self) -> bool:
         """Whether no evaluation is to begin any more; those under way are waited for."""
-        return self.monitor.look() is not None
+        return self.complete() or self.monitor.look() is not None
+
+    @property
+    def _waiting(self) -> list[Any]:
+        """Trials of an earlier run, and those that this thread has asked for; another thread tells its own."""
+        return [t for t in self.trials.pending if t.asker in (None, threading.get_native_id())]
 
     def _batches(self) -> None:
         """Values are told in the order of the trials; one that comes early is kept until its turn."""
         trials, scheduler = self.trials, self.scheduler
         while self.left and not self._over:
-            batch = trials.pending[: self.left] or self._ask(min(scheduler.pool.size, self.left))
+            batch = self._waiting[: self.left] or self._ask(min(scheduler.pool.size, self.left))
             ahead = deque(trial for trial in batch if trial.number not in trials.early)
             for trial in batch:
                 while trial.number not in trials.early and trial.value is None:
@@ -217,10 +226,10 @@ class Run:
     def _asynchronous(self) -> None:
         """Whoever is free gets a point at once; values are told as they come."""
         trials, scheduler = self.trials, self.scheduler
-        for trial in trials.pending:
+        for trial in self._waiting:
             if trial.number in trials.early and self.left:
                 self._tell(trial, trials.early[trial.number])
-        again = deque(trials.pending)
+        again = deque(self._waiting)
         while self.left and not (self._over and scheduler.idle):
             room = not self._over and scheduler.has_room(again[0] if again else None, self._places())
             for trial, evaluation in scheduler.collect(block=not room):
@@ -305,8 +314,9 @@ def run(
         stop: An event that ends the run when it is set.
     """
     check_count("budget", budget)
-    monitor = StoppingMonitor(criteria, owner.direction, bind_callback(callback, owner), stop or threading.Event())
-    done = sum(trial.counts for trial in owner.trials)
+    callback = bind_callback(callback, owner)
+    monitor = StoppingMonitor(criteria, owner.direction, callback, stop or threading.Event(), owner.has_best)
+    done = trials.optimizer.evaluated
     if done >= budget or monitor.look(owner.best if owner.has_best else None) is not None:
         return monitor.reason or DONE
     trials.plan(budget)
@@ -315,7 +325,17 @@ def run(
         f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
-        return Run(trials, budget - done, monitor, workers, argument, reporter.told, first=done == 0)(f)
+        return Run(
+            trials,
+            budget - done,
+            monitor,
+            workers,
+            argument,
+            reporter.told,
+            first=done == 0,
+            seed=owner.seed,
+            complete=lambda: bool(trials.optimizer.evaluated >= budget),
+        )(f)
 
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import inspect
 import math
 import multiprocessing
 import os
 import pickle
 import queue
+import random
 import signal
 import sys
 import threading
@@ -17,9 +19,12 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mctsvs.loop import worker_process
 from mctsvs.loop.evaluation import Evaluation, one_line
@@ -38,16 +43,24 @@ UNGUARDED = (
 class WorkerProcess:
     """One process, and the end of the pipe to it."""
 
-    def __init__(self, f: Callable[[Any], Any] | bytes, context: Any) -> None:
+    def __init__(self, f: Callable[[Any], Any] | bytes, context: Any, seed: int | None) -> None:
+        self.spawned = isinstance(f, bytes)
         with warnings.catch_warnings():
             # forking beside threads: ours wait in system calls, and the child touches nothing of theirs
             warnings.simplefilter("ignore", DeprecationWarning)
             self.connection: Connection
-            self.connection, theirs = context.Pipe()
-            self.process = context.Process(target=worker_process.begin, args=(f, theirs, os.getpid()), daemon=True)
-            with worker_process.held_back():
-                self.process.start()
-            theirs.close()
+            try:
+                self.connection, theirs = context.Pipe()
+                arguments = (f, theirs, os.getpid(), seed)
+                self.process = context.Process(target=worker_process.begin, args=arguments, daemon=True)
+                with theirs, worker_process.held_back():
+                    worker_process.started(self.process.start)
+            except OSError as error:
+                files = error.errno in (errno.EMFILE, errno.ENFILE)
+                raise StudyError(
+                    f"a worker process cannot be started ({error.strerror}): give a smaller workers=, or raise the "
+                    f"limit of {'open files (ulimit -n)' if files else 'processes (ulimit -u)'}; nothing is lost"
+                ) from None
         self.ready = False
 
     def greet(self) -> None:
@@ -58,8 +71,11 @@ class WorkerProcess:
         if wait([self.connection, self.process.sentinel], STARTING):
             with contextlib.suppress(EOFError, OSError):
                 problem = self.connection.recv() if self.connection.poll() else None
-        if problem is None:
+        if problem is None and self.spawned:
             raise StudyError(UNGUARDED)
+        if problem is None:
+            self.end()
+            raise StudyError(f"a worker process ended as it began, with status {self.process.exitcode}: try it again")
         if problem:
             raise InputError(
                 f"the function cannot be used in other processes ({problem}): define it in a module that they can "
@@ -96,16 +112,22 @@ class WorkerProcess:
 
 
 class ProcessPool(WorkerPool):
-    """So many workers, each looked after by a thread.
+    """So many workers, each started and looked after by a thread.
+
+    A thread that has never done anything else forks safely beside OpenMP: its threads belong to whichever thread has
+    used them, and the child of any other thread begins with threads of its own.
 
     One that takes longer than `timeout` seconds, or dies, is replaced; the others do not notice. They, and all they
     start, end with this process, however it ends. On Linux they are forked, so that any function will do; elsewhere,
     or where `multiprocessing.set_start_method` was called for it, they are spawned, and it must be importable.
     """
 
-    def __init__(self, f: Callable[[Any], Any], size: int, timeout: float | None = None) -> None:
-        self.size, self.timeout = size, timeout
+    def __init__(
+        self, f: Callable[[Any], Any], size: int, timeout: float | None = None, seed: int | None = None
+    ) -> None:
+        self.size, self.timeout, self.seed = size, timeout, seed
         method = multiprocessing.get_start_method(allow_none=True) or ("fork" if sys.platform == "linux" else "spawn")
+        _check_generators(f)
         self.context = multiprocessing.get_context("fork" if method == "fork" else "spawn")
         self.f = f if method == "fork" else _pickled(f)
         if method != "fork":
@@ -113,18 +135,19 @@ class ProcessPool(WorkerPool):
         self.tasks: queue.SimpleQueue[tuple[Future[Evaluation], int, Any] | None] = queue.SimpleQueue()
         self.starting = threading.Lock()  # no process may inherit the end of another's pipe
         self.closed = False
-        self.workers: list[WorkerProcess] = []
+        self.workers: dict[int, WorkerProcess] = {}
         self.threads: list[threading.Thread] = []
+        ready = [Future[None]() for _ in range(size)]
         try:
-            self.workers += [WorkerProcess(self.f, self.context) for _ in range(size)]
-            for worker in self.workers:
-                worker.greet()
+            for i in range(size):
+                thread = threading.Thread(target=self._look_after, args=(i, ready[i]), daemon=True)
+                thread.start()
+                self.threads.append(thread)
+            for each in ready:
+                each.result()
         except BaseException:
             self.close()
             raise
-        self.threads += [threading.Thread(target=self._look_after, args=(i,), daemon=True) for i in range(size)]
-        for thread in self.threads:
-            thread.start()
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         future: Future[Evaluation] = Future()
@@ -135,15 +158,22 @@ class ProcessPool(WorkerPool):
         """End all processes, whatever they are doing."""
         with self.starting:
             self.closed = True
-            end(self.workers)
+            end(list(self.workers.values()))
         for _ in self.threads:
             self.tasks.put(None)
         for thread in self.threads:
             thread.join()
-        for worker in self.workers:
+        for worker in self.workers.values():
             worker.close()
 
-    def _look_after(self, i: int) -> None:
+    def _look_after(self, i: int, ready: Future[None]) -> None:
+        try:
+            self._start(i)
+            self.workers[i].greet()
+        except BaseException as error:
+            ready.set_exception(error)
+            return
+        ready.set_result(None)
         while (task := self.tasks.get()) is not None:
             future, number, argument = task
             if self.closed or not future.set_running_or_notify_cancel():
@@ -159,20 +189,24 @@ class ProcessPool(WorkerPool):
         try:
             evaluation = worker.evaluate(number, argument, self.timeout)
         except WorkerLost:
-            self._replace(i)
+            self._start(i)
             raise
         if evaluation is None:
-            self._replace(i)
+            self._start(i)
             assert self.timeout is not None
             return too_late(self.timeout)
         return evaluation
 
-    def _replace(self, i: int) -> None:
-        self.workers[i].end()
+    def _start(self, i: int) -> None:
+        """The worker, in place of one that is of no use any longer."""
+        if i in self.workers:
+            self.workers[i].end()
         with self.starting:
-            if not self.closed:
+            if self.closed:
+                return
+            if i in self.workers:
                 self.workers[i].close()
-                self.workers[i] = WorkerProcess(self.f, self.context)
+            self.workers[i] = WorkerProcess(self.f, self.context, self.seed)
 
 
 def end(workers: Sequence[WorkerProcess]) -> None:
@@ -204,6 +238,25 @@ def _signal(process: Any, number: int) -> None:
     if process.is_alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
+
+
+def _check_generators(f: Any) -> None:
+    """Every worker would have a copy of a generator that was made outside of the function, with the same numbers."""
+    function = inspect.unwrap(f.args[0] if isinstance(f, partial) and f.args else f)
+    if not inspect.isfunction(function):
+        return
+    try:
+        used = inspect.getclosurevars(function)
+    except ValueError:  # it uses a name that has no value yet
+        return
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if isinstance(value, np.random.Generator | np.random.RandomState | random.Random):
+            warnings.warn(
+                f"worker processes have copies of {name!r}, which repeat each other's random numbers: make it inside "
+                f"the function, as np.random.default_rng(np.random.randint(2**31))",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def _check_guarded() -> None:

@@ -5,6 +5,7 @@ The clock only ever ends a run: it decides about nothing else, so that the same 
 
 from __future__ import annotations
 
+import builtins
 import enum
 import inspect
 import threading
@@ -33,6 +34,10 @@ class StopStatus(enum.IntEnum):
     TIME = 7  # no time is left
     PATIENCE = 8  # no better value for long
 
+
+MISTAKES = (TypeError, NameError, KeyError, AttributeError, ImportError)
+"""Errors that no other point will mend, if the program has never worked."""
+ALIKE = 3  # equal ones end a run
 
 SUCCESSFUL = (
     StopStatus.DONE,
@@ -72,7 +77,7 @@ class StoppingCriteria:
         target: A value at least this good, of a feasible point.
         max_seconds: No evaluation begins later than so many seconds after the call.
         patience: So many evaluations in a row that were no better than the best before.
-        max_failures: So many failed evaluations in a row.
+        max_failures: So many failed evaluations in a row; see `MISTAKES` for those that end it sooner.
     """
 
     target: float | None = None
@@ -98,9 +103,12 @@ class StoppingMonitor:
     direction: str
     callback: Callable[[Trial], bool] | None = None
     stop: threading.Event = field(default_factory=threading.Event)  # set from any thread
+    worked: bool = False  # whether an evaluation has succeeded yet
     begun: float = field(default_factory=lambda: time.monotonic())
     idle: int = 0  # evaluations in a row that were no better
     failures: int = 0  # in a row
+    mistake: str = ""  # the message of the last evaluation, if it was a mistake in the program
+    alike: int = 0  # evaluations in a row with that message
     reason: StopReason | None = None  # once it is decided
 
     def look(self, best: Trial | None = None) -> StopReason | None:
@@ -119,9 +127,15 @@ class StoppingMonitor:
         criteria = self.criteria
         self.idle = 0 if better else self.idle + 1
         self.failures = self.failures + 1 if trial.failed else 0
+        self.worked |= not trial.failed
+        mistake = "" if self.worked else _mistake(trial.message)
+        self.alike = self.alike + 1 if mistake and mistake == self.mistake else bool(mistake)
+        self.mistake = mistake
         found = self.look()
         if found is None and self.failures >= criteria.max_failures:
             found = StopReason(StopStatus.FAILING, f"the last {self.failures} evaluations all failed")
+        if found is None and self.alike >= ALIKE:
+            found = StopReason(StopStatus.FAILING, f"{self.alike} evaluations in a row failed by the same mistake")
         if found is None and better and self._reached(trial):
             found = StopReason(StopStatus.TARGET, f"the target {criteria.target:g} was reached")
         if found is None and criteria.patience is not None and self.idle >= criteria.patience:
@@ -143,6 +157,12 @@ class IntermediateResult(NamedTuple):
     x: Any  # the best point so far
     fun: float  # its value
     nfev: int  # evaluations so far
+
+
+def _mistake(message: str) -> str:
+    """The message if its error, which may have been raised in another process, is a mistake in the program."""
+    error = getattr(builtins, message.partition(":")[0], None)
+    return message if isinstance(error, type) and issubclass(error, MISTAKES) else ""
 
 
 def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import multiprocessing
 import os
 import pickle
@@ -20,14 +21,18 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
-from mctsvs.loop.evaluation import evaluate, one_line
+from mctsvs.loop.evaluation import RandomStream, evaluate, one_line
 
 PATIENCE = 1.0  # seconds that a function has to end what it has started itself
 GRACE = 0.2  # seconds that what it has started has to end by itself
 SUPERVISED = sys.platform == "linux"
+PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before another attempt to start a process
 DEATH_SIGNAL, ADOPT = 1, 36  # PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
+
+
+T = TypeVar("T")
 
 
 class Terminated(BaseException):
@@ -47,20 +52,33 @@ def held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def begin(f: Callable[[Any], Any] | bytes, connection: Connection, run: int) -> None:
-    """Begin to work for the process `run`; f may be pickled."""
+def started(start: Callable[[], T]) -> T:
+    """start(), which makes a process; tried again while the system has no room for one."""
+    for pause in PAUSES:
+        try:
+            return start()
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ENOMEM):
+                raise
+        time.sleep(pause)
+    return start()
+
+
+def begin(f: Callable[[Any], Any] | bytes, connection: Connection, run: int, seed: int | None) -> None:
+    """Begin to work for the process `run`; f may be pickled. Trials have random numbers of their own with a seed."""
+    threading.current_thread().name = "MainThread"  # a thread of the run has forked, and is the only one here
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the run's business
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     multiprocessing.current_process().daemon = False  # to us it is, but the function may start processes of its own
     if SUPERVISED:
-        _supervise(f, connection, run)
+        _supervise(f, connection, run, seed)
     if os.name == "posix":
         os.setpgid(0, 0)
     threading.Thread(target=_end_with_run, daemon=True).start()
-    _work(f, connection)
+    _work(f, connection, seed)
 
 
-def _work(f: Callable[[Any], Any] | bytes, connection: Connection) -> None:
+def _work(f: Callable[[Any], Any] | bytes, connection: Connection, seed: int | None) -> None:
     """Evaluate what comes, until there is nobody to answer to."""
     try:
         if os.name == "posix":
@@ -74,7 +92,8 @@ def _work(f: Callable[[Any], Any] | bytes, connection: Connection) -> None:
         connection.send("")  # ready
         while True:
             number, argument = connection.recv()
-            connection.send((number, evaluate(function, argument)))
+            stream = None if seed is None else RandomStream(seed, number)
+            connection.send((number, evaluate(function, argument, stream)))
     except (EOFError, OSError, Terminated):
         os._exit(0)
 
@@ -84,7 +103,7 @@ def _hang_up(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def _supervise(f: Callable[[Any], Any] | bytes, connection: Connection, run: int) -> None:
+def _supervise(f: Callable[[Any], Any] | bytes, connection: Connection, run: int, seed: int | None) -> None:
     """Have the work done by a child; end it, and all that it has started, on SIGTERM or with the run."""
     awaited = {signal.SIGTERM, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -93,12 +112,12 @@ def _supervise(f: Callable[[Any], Any] | bytes, connection: Connection, run: int
     _control(ADOPT, 1)
     _control(DEATH_SIGNAL, signal.SIGTERM)
     here = os.getpid()
-    worker = os.fork()
+    worker = started(os.fork)
     if worker == 0:
         os.setpgid(0, 0)
         _control(DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() == here:
-            _work(f, connection)
+            _work(f, connection, seed)
         os._exit(1)
     connection.close()
     status: int | None = None

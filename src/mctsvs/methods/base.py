@@ -249,9 +249,9 @@ class Engine(Saved, ABC):
         Returns:
             A function of points (m, D): mean and standard deviation, (m,) each, of the objective; larger is better.
         """
-        from mctsvs.gp.model import predictor
+        from mctsvs.gp.model import expectation
 
-        return predictor(*self.told, winsorise=False)  # what is bad must look as bad as it is
+        return expectation(*self.told, winsorise=False)  # what is bad must look as bad as it is
 
     @property
     def told(self) -> tuple[Array, Array, Array | None]:

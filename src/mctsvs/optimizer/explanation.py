@@ -16,6 +16,7 @@ each changed point are evaluated several times, and differences are tested.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ LITTLE, MISSES = 0.01, 3  # of the range of values, and changes in a row that we
 DRAWN, DENSE = 6, 5  # variables drawn at random, and those of them that must act to say that all do
 BASES = 3  # evaluated points far from the best one, at which all others are changed jointly
 NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
-MOST_RANKED = 1000  # variables that a model ranks
+MOST_RANKED, ELSEWHERE = 500, 8  # variables that a model ranks, and points beside the best one where it is asked
 GRID = np.linspace(0.0, 1.0, 5)
 
 
@@ -204,12 +205,16 @@ class Explanation:
         return None
 
     def _likely_half(self, variables: Indices) -> Indices:
-        """Part of the variables that contains what acts about as likely as not: the first of the ranking weigh more."""
-        place = np.empty(len(self.core.space))
-        place[self.ranking] = np.arange(len(self.ranking))
+        """Part of the variables that contains what acts about as likely as not: the first of the ranking weigh more.
+
+        One half of all weight is as 1, 1/2, 1/3, ..., the other half even: a bad ranking costs one question more.
+        """
+        V = len(self.ranking)
+        place = np.empty(V)
+        place[self.ranking] = 1.0 + np.arange(V)
         order = variables[np.argsort(place[variables], kind="stable")]
-        weight = np.cumsum(1.0 / (1.0 + np.arange(len(order))))
-        return np.asarray(order[: int(np.searchsorted(weight, 0.5 * weight[-1])) + 1][: max(1, len(order) - 1)])
+        weight = np.cumsum(1.0 / (place[order] * (1.0 / place).sum()) + 1.0 / V)
+        return np.asarray(order[: max(1, int(np.searchsorted(weight, 0.5 * weight[-1], side="right")))])
 
     def _joint(self) -> Question | None:
         rest = np.flatnonzero(~self.evidence.active)
@@ -316,29 +321,38 @@ class Explanation:
 
 
 def rank(space: Space, X: Array, outputs: Array, best: Array) -> Indices:
-    """(V,) variables by how much a model's mean changes along each, beside the best point, in any output."""
-    from mctsvs.gp.model import expected_values  # linear algebra that not every run needs
+    """(V,) variables by how much a model's mean changes along each, in any output.
+
+    That is a mean over lines through the best point and the first points: some variables act elsewhere only.
+    """
+    from mctsvs.gp.model import expectation  # linear algebra that not every run needs
 
     candidates = np.arange(len(space))
     if len(space) > MOST_RANKED:
         order = np.argsort(-correlations(X, outputs[:, 0], space.offsets), kind="stable")
         candidates = order[:MOST_RANKED]
-    lines = []
-    for v in candidates:
-        own = slice(space.offsets[v], space.offsets[v + 1])
-        values = GRID[:, None] if own.stop - own.start == 1 else np.eye(own.stop - own.start)
-        lines.append(np.repeat(best[None], len(values), axis=0))
-        lines[-1][:, own] = values
-    begins = np.cumsum([0, *(len(line) for line in lines[:-1])])
-    points, score = np.concatenate(lines), np.full(len(space), -1.0)
+    score = np.full(len(space), -1.0)
     for column in outputs.T:
         known = np.isfinite(column)
         values = column[known]
         if len(values) and np.ptp(values) > rounding(values[:, None])[0]:
-            mean, _ = expected_values(X[known], values, points)
-            spread = np.maximum.reduceat(mean, begins) - np.minimum.reduceat(mean, begins)
-            score[candidates] = np.maximum(score[candidates], spread / np.ptp(values))
+            predict = expectation(X[known], values)
+            change = np.mean([_changes(space, candidates, base, predict) for base in (best, *X[:ELSEWHERE])], axis=0)
+            score[candidates] = np.maximum(score[candidates], change / np.ptp(values))
     return np.argsort(-score, kind="stable")
+
+
+def _changes(space: Space, variables: Indices, base: Array, predict: Callable[[Array], tuple[Array, Array]]) -> Array:
+    """By how much the model's mean changes along each of the variables, all else as at the base."""
+    lines = []
+    for v in variables:
+        own = slice(space.offsets[v], space.offsets[v + 1])
+        values = GRID[:, None] if own.stop - own.start == 1 else np.eye(own.stop - own.start)
+        lines.append(np.repeat(base[None], len(values), axis=0))
+        lines[-1][:, own] = values
+    begins = np.cumsum([0, *(len(line) for line in lines[:-1])])
+    mean, _ = predict(np.concatenate(lines))
+    return np.asarray(np.maximum.reduceat(mean, begins) - np.minimum.reduceat(mean, begins))
 
 
 def correlations(X: Array, y: Array, offsets: Indices) -> Array:

@@ -238,6 +238,11 @@ class Optimizer:
         return list(self._core.trials.pending.values())
 
     @property
+    def evaluated(self) -> int:
+        """How many trials were told, without those imported. A budget counts these."""
+        return self._core.trials.evaluated
+
+    @property
     def enqueued(self) -> list[Array]:
         """Points of `enqueue` that were not asked for yet, as vectors."""
         return [self.space.decode(unit) for unit in self._core.queue]

@@ -112,6 +112,7 @@ class Trial:
         noise: Standard deviation of the value's noise, where it was told.
         attrs: Notes of the user's, anything that JSON can say; stored when the trial is told.
         unmeasured: Whether it was told without constraints, before others that have some.
+        asker: The thread that asked for it, by its number in the system; None for one that was read.
 
     Example:
         >>> (trial,) = opt.ask()
@@ -135,6 +136,7 @@ class Trial:
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
     unmeasured: bool = False
+    asker: int | None = None
 
     @property
     def x(self) -> Array:

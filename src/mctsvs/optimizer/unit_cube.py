@@ -172,6 +172,7 @@ class UnitCubeOptimizer:
             now, thinking = time.time(), (time.perf_counter() - before) / len(asked)
             for trial in asked:
                 trial.times.asked, trial.times.thinking = now, thinking
+                trial.asker = threading.get_native_id()
         return asked
 
     def _chosen(self, n: int) -> list[Trial]:
@@ -316,6 +317,7 @@ class Trials:
         self.sign = 1.0 if direction == "maximize" else -1.0
         self.all: list[Trial] = []
         self.pending: dict[int, Trial] = {}
+        self.evaluated = 0  # told, without those imported: a budget counts these
         self.names: tuple[str, ...] = ()  # of the measured constraints
         self.ranking = ConstraintRanking()
         self.told: list[Trial] = []  # in the order of telling, those that have not failed
@@ -338,6 +340,8 @@ class Trials:
         self.all.append(trial)
         if trial.value is None:
             self.pending[trial.number] = trial
+        else:
+            self.evaluated += trial.source != "imported"
         return trial
 
     def tell(self, trial: Trial, value: float, message: str, details: TrialDetails) -> float:
@@ -346,6 +350,7 @@ class Trials:
         trial.value, trial.message = value, message
         trial.take(details)
         del self.pending[trial.number]
+        self.evaluated += trial.source != "imported"
         return self.rank(trial)
 
     def rank(self, trial: Trial) -> float:

@@ -14,7 +14,7 @@ from mctsvs.space import Space, constraints
 from mctsvs.study import codec
 from mctsvs.study.files import WriterLock
 from mctsvs.study.journal import Journal
-from mctsvs.study.session import Session
+from mctsvs.study.session import Session, hand_over
 from mctsvs.utils import plugins
 from mctsvs.utils.validation import InputError, StudyError
 
@@ -37,6 +37,7 @@ def open_session(path: Path, given: Mapping[str, Any], options: Mapping[str, Any
         raise StudyError(
             f"cannot begin a study in {str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first"
         )
+    hand_over(path)
     lock = WriterLock(path)
     try:
         if not path.exists():

@@ -216,7 +216,8 @@ def _ask_again(opt: Optimizer, contents: StudyContents, n: int) -> bool:
         before = contents.trials[trial.number]
         same &= np.array_equal(trial.unit, before.unit) and np.array_equal(trial.variables, before.variables)
         trial.unit, trial.variables, trial.iteration = before.unit, before.variables, before.iteration
-        trial.times, trial.purpose = before.times, before.purpose or trial.purpose
+        trial.asker, trial.times = None, before.times
+        trial.purpose = before.purpose or trial.purpose
     return same
 
 

@@ -10,6 +10,7 @@ import math
 import os
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,16 @@ from mctsvs.utils.validation import Array, InputError, StudyError, as_value
 LEAST_THINKING = 50.0  # the method's state is stored when repeating its thoughts would take this many times longer
 
 
+_open: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()  # those that write, by their files
+
+
+def hand_over(path: Path) -> None:
+    """Close the study of this file if this thread has it open, as a notebook has whose cell is run again."""
+    session = _open.get(os.path.realpath(path))
+    if session is not None and session.thread == threading.get_native_id() and not session.optimizing:
+        session.close(f"the study {str(path)!r} was opened again in this thread: use the newer object")
+
+
 class Session:
     """An open study, as the loop asks it and tells it; without a lock, it is only read."""
 
@@ -48,7 +59,10 @@ class Session:
         self._stale = False  # the optimizer may have done what the journal does not have
         self._ended = ""  # why it cannot be changed any longer
         self._thinking = self._price = 0.0  # seconds since the state was stored, and seconds to store it
-        self._process = os.getpid()
+        self._process, self.thread = os.getpid(), threading.get_native_id()
+        self.optimizing = False
+        if lock is not None:
+            _open[lock.study] = self
 
     # what is in it
 
@@ -238,6 +252,19 @@ class Session:
             except LostError as error:
                 raise self._saved_elsewhere(error, []) from None
 
+    @contextlib.contextmanager
+    def run(self) -> Iterator[None]:
+        """One run of the loop, which leaves the study as it can be opened again."""
+        with self.writing():
+            if self.optimizing:
+                raise StudyError(f"the study {str(self.path)!r} is being optimised already: wait, or ask and tell")
+            self.optimizing = True
+        try:
+            yield
+        finally:
+            self.optimizing = False
+            self.save_if_possible()
+
     def save(self) -> None:
         """Store the method's state, if it has thought since."""
         with self.mutex:
@@ -309,7 +336,7 @@ class Session:
             self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that file"
         return LostError(self._ended)
 
-    def close(self) -> None:
+    def close(self, why: str = "") -> None:
         """Store what is worth it and let other processes write; done again, it does nothing."""
         if os.getpid() != self._process:
             return
@@ -318,7 +345,7 @@ class Session:
                 if self.lock is not None and not self._ended:
                     self.save_if_possible()
             finally:
-                self._ended = f"the study {str(self.path)!r} is closed: open it again"
+                self._ended = why or self._ended or f"the study {str(self.path)!r} is closed: open it again"
                 self.journal.close()
                 if self.lock is not None:
                     self.lock.release()

@@ -48,6 +48,7 @@ class Study:
 
     Args:
         path: One file, on a disk of this machine. One process at a time writes to it, from any of its threads.
+            If its thread opens it again, between two runs, the older object is closed.
         space: The search space, as for `mctsvs.Optimizer`. It is needed to begin a study.
         direction: "minimize" or "maximize". A new study minimises by default.
         method: The method, as for `mctsvs.Optimizer`.
@@ -393,7 +394,8 @@ class Study:
             target: The run ends when a feasible point has a value at least this good.
             max_seconds: No evaluation begins later than this many seconds after the call.
             patience: The run ends after this many evaluations of this call in a row without improvement.
-            max_failures: The run ends with an error after this many failures in a row.
+            max_failures: The run ends with an error after this many failures in a row. If nothing has succeeded yet, it
+                ends after three equal ones of a TypeError, NameError, KeyError, AttributeError or ImportError.
             callback: Called as `callback(study, trial)` after each evaluation, or as scipy calls one of a single
                 argument; a list of them is possible. True, or StopIteration, ends the run.
             progress: Show how far the run is. The standard `logging` is told under "mctsvs" in any case.
@@ -429,13 +431,12 @@ class Study:
         return self.best
 
     def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
-        """The loop, which leaves the study as it can be opened again."""
-        try:
-            return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
-        finally:
-            self._session.save_if_possible()
+        """The loop."""
+        with self._session.run():
+            try:
+                return run(self._session, self, f, budget, *how, stop=self._stopping, **more)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(f"{self._progress(budget)}; the same call goes on") from None
 
     def stop(self) -> None:
         """End the run that is going on, from any thread or from the callback; evaluations under way are waited for.

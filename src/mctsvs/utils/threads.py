@@ -6,6 +6,7 @@ bits on any number of cores.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -42,6 +43,19 @@ def one_blas_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _limiter.restore_original_limits()
+
+
+def _forked() -> None:
+    """In a child made by fork: those who were inside are not in it, and a user's function is to have all threads."""
+    global _LOCK, _inside
+    _LOCK = threading.Lock()
+    if _inside:
+        _inside = 0
+        _limiter.restore_original_limits()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager

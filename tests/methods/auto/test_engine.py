@@ -112,7 +112,7 @@ def test_a_known_budget_can_be_exceeded_and_saved() -> None:
         opt.tell(trial, sparse(trial.x))
     again = Optimizer.restore(opt.state())
     assert engine(again).budget == 70
-    assert engine(again).proposed == 75
+    assert engine(again).proposed == 75 - sum(trial.source == "explain" for trial in opt.trials)
     assert opt.best.value == pytest.approx(0.0, abs=0.01)
 
 
@@ -258,7 +258,8 @@ def test_categories_are_not_repeated(method: str) -> None:
     points = []
     for _ in range(60):
         (trial,) = opt.ask()
-        points.append(trial.x.tobytes())
+        if trial.purpose != Kind.REPEAT.value:
+            points.append(trial.x.tobytes())
         opt.tell(trial, sum(trial.params[f"c{i}"] == "b" for i in (3, 14, 15, 26)) + 0.1 * (trial.params["c9"] == "c"))
     assert len(set(points)) == len(points)
 
@@ -298,16 +299,16 @@ def test_a_late_probe_leads_nowhere_back() -> None:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_noise_is_seen(whole: bool) -> None:
-    """By one point beside the incumbent, or, where values cannot be nudged, by the probes; no point is repeated."""
+    """By one point evaluated again, also where all variables are whole numbers."""
     rng = np.random.default_rng(0)
     opt = Optimizer([Integer(0, 99) if whole else (0.0, 99.0)] * 100, direction="maximize", method="auto", seed=1)
     for _ in range(40):
         (trial,) = opt.ask()
         opt.tell(trial, sparse(trial.x / 99.0) + 0.1 * rng.standard_normal())
     assert isinstance(engine(opt).phase, OptimiseFullSpace)
-    assert engine(opt).noisy is (None if whole else True)
-    assert engine(opt).evidence.tests <= (8 if whole else 0)
-    assert len({trial.unit.tobytes() for trial in opt.trials}) == 40
+    assert engine(opt).noisy is True
+    assert engine(opt).evidence.tests == 0
+    assert len({trial.unit.tobytes() for trial in opt.trials}) == 39
 
 
 def test_failed_audits_do_not_keep_it_from_new_epochs() -> None:
@@ -347,14 +348,14 @@ def test_hartmann_among_five_hundred() -> None:
 
 
 @pytest.mark.parametrize(("noise", "noisy"), [(0.0, False), (0.1, True)])
-def test_one_point_beside_the_incumbent_shows_noise(noise: float, noisy: bool) -> None:
+def test_one_point_evaluated_again_shows_noise(noise: float, noisy: bool) -> None:
     rng = np.random.default_rng(0)
     opt = search(lambda x: -float(((x - 0.3) ** 2).sum()) + noise * rng.standard_normal(), 60, 40, 3)
     assert isinstance(engine(opt).phase, OptimiseFullSpace)
     assert engine(opt).noisy is noisy
     gaps = [np.abs(b.unit - a.unit).max() for a, b in zip(opt.trials, opt.trials[1:], strict=False)]
-    assert len({trial.unit.tobytes() for trial in opt.trials}) == 40
-    assert min(gaps) > 0
+    assert len({trial.unit.tobytes() for trial in opt.trials}) == 39
+    assert sum(gap == 0 for gap in gaps) <= 1
 
 
 def test_says_what_it_is_doing() -> None:

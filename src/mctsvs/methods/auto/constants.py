@@ -19,7 +19,6 @@ FIRST_PROBE = 26  # evaluations before the first probe: after the design, steps 
 DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 
 # noise
-LEAST_VALUES = 5  # before a point is evaluated again
 REPEATS = 3  # where values tie, which noise in steps may do by chance; elsewhere one tells
 
 # comparing

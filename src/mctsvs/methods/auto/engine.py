@@ -106,6 +106,9 @@ class Auto(Engine):
         self._look_for_noise()
         for observation in batch:
             question = self.open.pop(observation.proposal_id, None)
+            if question is not None and question.kind is TestKind.REPEAT:  # a failure says nothing of noise
+                self.repeats += 1
+                self._look_for_noise()
             if question is not None:
                 self.phase = self.phase.answer(self, question, observation)
             elif np.isfinite(observation.y):
@@ -114,12 +117,20 @@ class Auto(Engine):
             self.phase = self.phase.settled(self)
 
     def _look_for_noise(self) -> None:
-        """Noise that is told or seen changes the plan at once; nothing need be asked about noise that is told."""
-        noise, told = self.noise_seen, len(self.history.noise) > 0
-        if noise and not self.noisy and not isinstance(self.phase, Design):
-            self.phase = OptimiseFullSpace()
-        if noise or (told and noise is False):
-            self.noisy = noise
+        """Noise that is told or seen changes the plan at once.
+
+        There is none where that is told, or where points evaluated again, also by others, had the same values.
+        """
+        noise = self.noise_seen
+        if noise:
+            if not self.noisy and not isinstance(self.phase, Design):
+                self.phase = OptimiseFullSpace()
+            self.noisy = True
+        elif self.noisy is None:
+            values, repeats = self.history.distinct, max(self.repeats, len(self.history.repeats))
+            needed = const.REPEATS if len(np.unique(values)) < len(values) else 1  # values that tie may agree by chance
+            if repeats >= needed or (noise is False and len(self.history.noise)):
+                self.noisy = False
 
     def _accept(self, question: GroupTest | None, observation: Observation) -> None:
         """The incumbent is the best point, of this epoch if it is not the first."""
@@ -131,6 +142,11 @@ class Auto(Engine):
     @property
     def evaluated(self) -> int:
         return len(self.history) + len(self.history.failures)
+
+    @property
+    def fails_mostly(self) -> bool:
+        """Whether most points fail: so would tests, which go farther than steps."""
+        return len(self.history.failures) > len(self.history)
 
     @property
     def asked(self) -> int:
@@ -206,13 +222,6 @@ class Auto(Engine):
         change = np.abs(now - before) / np.where(ranges > 0.0, ranges, 1.0)
         change[np.isnan(now) & np.isnan(before)] = 0.0
         return float(np.nan_to_num(change, nan=1.0).max())
-
-    def learn_noise(self) -> None:
-        """From a point evaluated again: values that tie may agree by chance, and a failure says nothing of noise."""
-        self.repeats += 1
-        values = self.history.distinct
-        if self.repeats >= (const.REPEATS if len(np.unique(values)) < len(values) else 1):
-            self.noisy = bool(self.noise_seen)
 
     def changed_variables(self, x: Array, base: Array, least: float = 1e-9) -> Indices:
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""

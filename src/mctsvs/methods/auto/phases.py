@@ -35,7 +35,6 @@ class Phase(Saved):
         """The phase after the value of one of our points."""
         kind, y = question.kind, observation.y
         if kind is TestKind.REPEAT:
-            search.learn_noise()
             return self if search.noisy is None else self.without_noise(search)
         if kind is TestKind.CLOSE:
             search.all_model.closer.learn(success=y > question.level)
@@ -106,8 +105,7 @@ class Design(Phase):
     probe: ActiveCountTest
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
-        few = len(search.history) + len(waiting) < const.LEAST_VALUES
-        if few or search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
+        if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
             return search.design(near=search.options.near), self
         return NoiseTest(self.probe).next(search, waiting)
 
@@ -133,7 +131,8 @@ class NoiseTest(Phase):
         ) else after
 
     def without_noise(self, search: Auto) -> Phase:
-        return self.probe if search.options.tests and search.count.limit >= const.FEWEST else OptimiseFullSpace()
+        pays = search.count.limit >= const.FEWEST and not search.fails_mostly
+        return self.probe if search.options.tests and pays else OptimiseFullSpace()
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +251,8 @@ class OptimiseFullSpace(Phase):
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         spread = search.evaluated - search.tested  # tests around one point tell a model of all variables little
-        wanted = not portfolio.all_matter(search) and (search.tested > 0 or search.noisy is not False)
+        known = search.noisy is False and search.tested == 0 and not search.fails_mostly
+        wanted = not portfolio.all_matter(search) and not known
         if wanted and spread < const.DESIGN_OF_ALL and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
             return search.design(), self
         if portfolio.no_shape(search) and search.turn % const.CLOSE_TURNS > 0:

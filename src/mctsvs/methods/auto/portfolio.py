@@ -125,7 +125,7 @@ def in_steps(search: Auto) -> bool:
 
 def all_matter(search: Auto) -> bool:
     """Whether exact values say so: every change changed them, or nothing was tested and variables are not many."""
-    known = search.tested > 0 or len(search.owner) <= const.NOT_MANY
+    known = search.tested > 0 or (len(search.owner) <= const.NOT_MANY and not search.fails_mostly)
     return search.noisy is False and known and not search.evidence.rejected.any()
 
 

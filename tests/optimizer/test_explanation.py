@@ -1,0 +1,117 @@
+"""Evaluations that prove which variables act, and what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mctsvs
+from mctsvs import InputError, Optimizer, Study
+from mctsvs.optimizer.explanation import SOURCE
+
+
+def sparse(x):
+    return float(3 * (x[5] - 0.3) ** 2 + 2 * abs(x[17] - 0.8) + x[29] * x[31])
+
+
+def alike(x):
+    return float(((x - 0.3) ** 2).sum())
+
+
+def optimised(f, D, budget=120, batch=1, seed=0, **more):
+    opt = Optimizer([(0, 1)] * D, budget=budget, seed=seed, **more)
+    while len(opt.trials) < budget:
+        for trial in opt.ask(batch):
+            opt.tell(trial, f(trial.x))
+    return opt
+
+
+@pytest.mark.parametrize("batch", [1, 10])
+def test_what_is_named_acts_and_can_be_checked(batch):
+    opt = optimised(sparse, 60, budget=200, batch=batch)
+    rows = opt.variables()
+    assert {"x5", "x17"} <= set(rows.active) <= {"x5", "x17", "x29", "x31"}
+    for row in rows:
+        if row.status == "active":
+            one, other = (opt.trials[number] for number in row.evidence)
+            assert np.flatnonzero(one.x != other.x).tolist() == [int(row.name[1:])]
+            assert abs(one.value - other.value) == row.effect > 0
+    assert sum(t.source == SOURCE for t in opt.trials) <= 12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_all_variables_act_that_is_said_and_none_is_named(seed):
+    rows = optimised(alike, 40, budget=200, seed=seed).variables()
+    assert rows.summary.startswith("all variables act, as far as tested") and rows.named == []
+
+
+def test_the_sentence_is_that_of_the_result():
+    result = mctsvs.minimize(lambda x: float((x[2] - 0.5) ** 2), [(0, 1)] * 30, budget=100, seed=0)
+    assert result.variables.summary == "x2 acts" and "x2 acts" in repr(result)
+    assert result.fun == min(t.value for t in result.trials) == float((result.x[2] - 0.5) ** 2)
+
+
+def test_no_evaluation_explains_where_the_user_says_so():
+    opt = optimised(sparse, 60, explain=0)
+    assert all(t.source == "proposed" for t in opt.trials)
+    assert optimised(sparse, 60, explain=0).best.value == optimised(sparse, 60, explain=0.0).best.value
+    with pytest.raises(InputError, match="explain=2 cannot be used"):
+        Optimizer([(0, 1)] * 3, explain=2)
+
+
+@pytest.mark.parametrize("method", ["random", "turbo"])
+def test_any_method_explains_when_asked(method):
+    rows = optimised(sparse, 60, budget=100, method=method, explain=0.4).variables()
+    assert len(rows.active) >= 2 and set(rows.active) <= {"x5", "x17", "x29", "x31"}
+    untested = optimised(sparse, 60, budget=60, method=method).variables()
+    assert untested.active == [] and "no point was evaluated twice" in untested.summary
+
+
+def test_a_study_explains_afterwards_and_goes_on_bit_for_bit(tmp_path):
+    def begun(name):
+        study = Study(tmp_path / name, [(0, 1)] * 60, method="random", seed=1)
+        study.optimize(sparse, budget=40)
+        return study
+
+    with begun("whole.db") as study:
+        rows = study.explain(sparse, evaluations=30)
+        whole = [t.x.tolist() for t in study.trials]
+        assert len(rows.active) >= 2 and len(study.trials) <= 70
+    begun("parts.db").close()
+    for _ in range(100):  # a process for each evaluation
+        with Study(tmp_path / "parts.db") as study:
+            if len(study.trials) == len(whole):
+                break
+            study.explain(sparse, evaluations=70 - len(study.trials), callback=lambda study, trial: True)
+    with Study(tmp_path / "parts.db") as study:
+        assert [t.x.tolist() for t in study.trials] == whole
+        assert study.variables() == rows
+
+
+def test_a_restored_optimizer_asks_the_same():
+    opt = optimised(sparse, 60, budget=200)
+    half = Optimizer([(0, 1)] * 60, budget=200, seed=0)
+    for number in range(200):
+        half = Optimizer.restore(half.state()) if number >= 186 else half
+        (trial,) = half.ask()
+        assert np.array_equal(trial.x, opt.trials[number].x)
+        half.tell(trial, sparse(trial.x))
+
+
+def test_known_constraints_hold_at_every_point_that_explains():
+    opt = optimised(sparse, 40, constraints=["x5 + x17 + x29 <= 1.5"], explain=0.2)
+    assert all(t.x[5] + t.x[17] + t.x[29] <= 1.5 for t in opt.trials)
+    assert set(opt.variables().active) <= {"x5", "x17", "x29", "x31"}
+
+
+def test_under_noise_a_study_can_be_asked_too(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def noisy(x):
+        return 10 * sparse(x) + 0.05 * rng.standard_normal()
+
+    with Study(tmp_path / "noisy.db", [(0, 1)] * 20, seed=0, noise=0.05) as study:
+        f = lambda x: noisy(np.concatenate([x, np.full(20, 0.5)]))  # noqa: E731
+        study.optimize(f, budget=60)
+        rows = study.explain(f, evaluations=30)
+        assert rows.active and set(rows.active) <= {"x5", "x17"}
