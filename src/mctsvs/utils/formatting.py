@@ -32,6 +32,8 @@ def short_value(value: Any) -> str:
 
 def percent(share: float) -> str:
     """Two digits: 43%, 8.3%, 0.54%."""
+    if 0.0 < share < 1e-4:
+        return "<0.01%"
     return f"{100 * share:.3g}%" if share > 0.995 else f"{100 * share:.2g}%"
 
 

@@ -88,6 +88,7 @@ def plot_variables(source: Any, ax: Any = None, most: int = 20) -> Any:
     ax.bar_label(ax.barh(place, shown.share, color=ACCENT), shown.change, padding=3, fontsize=8)
     ax.set_yticks(place, [shortened(row.name) for row in shown.rows])
     ax.invert_yaxis()
+    ax.margins(x=0.12)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
     ax.set(xlabel="change seen, as a share of the range", title="Active variables")
     return ax

@@ -225,7 +225,8 @@ def active(shown: ActiveVariables) -> Figure:
     }
     bar |= {"marker": {"color": "@accent"}, "hovertext": hover, "hoverinfo": "text", "cliponaxis": False}
     bar |= {"text": [text(change) for change in shown.change], "textposition": "outside"}
-    across = titled("change seen, as a share of the range", tickformat=".0%", rangemode="tozero")
+    room = plain([0.0, 1.12 * float(shown.share.max())])  # for the numbers beside the bars
+    across = titled("change seen, as a share of the range", tickformat=".0%", range=room)
     alt, height = "By how much each active variable changes the value at least", 90 + 22 * len(shown.rows)
     return figure([bar], height, alt=alt, xaxis=across, yaxis=names_axis(), showlegend=False)
 
