@@ -198,7 +198,7 @@ def variables(problem: Problem | None, found: VariableStatuses, params: Mapping[
 
 def recommended(chosen: Recommendation, found: VariableStatuses) -> Rows:
     """The trial to take where values are noisy, and what to expect there: the best value is a lucky one."""
-    words = f"trial {chosen.trial.number}, {chosen}; the best value is a lucky one"
+    words = f"{chosen}, trial {chosen.trial.number}; the best value is a lucky one"
     return [("recommended", words), ("its point", _point(found, chosen.params))]
 
 

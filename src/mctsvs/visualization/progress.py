@@ -225,7 +225,7 @@ def _found(opt: Optimizer) -> list[str]:
     if not opt.has_best:
         return []
     chosen, variables = opt.recommend(), opt.variables()
-    lucky = f"recommended: trial {chosen.trial.number}, {chosen}; the best value is a lucky one"
+    lucky = f"recommended: {chosen}, trial {chosen.trial.number}; the best value is a lucky one"
     return [lucky] * (chosen.sd > 0.0) + [variables.summary] * bool(variables.active)
 
 
