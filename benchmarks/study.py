@@ -1,9 +1,10 @@
 """What studies promise, measured: kills, damage, storing, opening, busy workers, and faults of all kinds.
 
-    python benchmarks/study.py [kill|store|open|busy|damage|faults|all] [--quick]
+    python benchmarks/study.py [kill|store|open|busy|damage|faults|disk|all] [--quick]
 
-Each part prints rows of a Markdown table; `--quick` does a tenth. Exit status 1: a bar was missed. Needs Linux
-(processes are forked and killed), and Optuna for `store`.
+Each part prints rows of a Markdown table; `--quick` does a tenth. `disk`, which is also the last of `faults`,
+takes half an hour. Exit status 1: a bar was missed. Needs Linux (processes are forked and killed), a C compiler for
+`disk`, and Optuna for `store`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+import study_disk
 import study_faults
 from mctsvs import Optimizer, Study, StudyError, Trial
 from mctsvs.utils.validation import Array
@@ -356,7 +358,15 @@ def faults(folder: Path, rounds: int) -> bool:
         (folder / name).mkdir()
         bad, cases = fault(folder / name, rounds)
         met &= row(f"faults: {name}", f"{len(bad)} of {cases} cases wrong {'; '.join(bad[:3])}", "0", not bad)
-    return met
+    return disk(folder, rounds) and met
+
+
+def disk(folder: Path, rounds: int) -> bool:
+    """Every call that changes a file of a short run fails in turn; a hundredth of them in the shortened form."""
+    if study_disk.compiler() is None:
+        print("| calls that fail | left out: there is no C compiler | 0 | |")
+        return True
+    return study_disk.table(folder, 1.0 if rounds > 1 else 0.01)
 
 
 PARTS: dict[str, tuple[Callable[[Path, int], bool], int]] = {
@@ -366,6 +376,7 @@ PARTS: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "busy": (busy, 200),
     "damage": (damage, 250),
     "faults": (faults, 10),
+    "disk": (disk, 10),
 }
 
 
@@ -378,7 +389,7 @@ def main() -> int:
     print("| what | measured | bar | met |\n|---|---|---|---|", flush=True)
     met = True
     for name, (part, size) in PARTS.items():
-        if arguments.part in (name, "all"):
+        if arguments.part == name or (arguments.part == "all" and name != "disk"):
             folder = Path(tempfile.mkdtemp(prefix="mctsvs-study-"))
             try:
                 met &= part(folder, max(1, size // 10) if arguments.quick else size)

@@ -107,12 +107,13 @@ def gone_files(folder: Path, rounds: int) -> Found:
         Path.unlink,
         lambda path: path.rename(path.with_suffix(".moved")),
         lambda path: os.truncate(path, 100),
+        lambda path: os.truncate(f"{path}-wal", 0),
     )
     for i in range(rounds):
         path = folder / f"{i}.db"
         study = Study(path, BOX, seed=i, method="mcts-vs-rs")
         study.optimize(lambda x: float(x[0]), 20 + i)
-        accidents[i % 3](path)
+        accidents[i % len(accidents)](path)
         try:
             study.optimize(lambda x: float(x[0]), 500)
             bad.append(f"round {i}: not noticed")

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,7 @@ from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.optimizer import SETTINGS
 from mctsvs.optimizer.trial import Recommendation, Trial
-from mctsvs.optimizer.unit_cube import encode
-from mctsvs.utils.formatting import listed
+from mctsvs.utils.formatting import listed, printable
 from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
@@ -248,42 +247,20 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
     """Points to begin with: one, a list of them, or a table; where that has values, they are known."""
     if x0 is None:
         return
-    table = isinstance(x0, str | os.PathLike) or (hasattr(x0, "to_dict") and hasattr(x0, "columns"))
-    if not table:
+    from mctsvs.study.tables import first_points, is_table, rows  # tables, which few runs begin with
+
+    if not is_table(x0):
         owner.enqueue(_points(x0))
         return
-    from mctsvs.study.tables import first_points, rows  # tables, which few runs begin with
-
     opt = owner if isinstance(owner, Optimizer) else owner.optimizer
-    source = Path(x0) if isinstance(x0, str | os.PathLike) else x0
-    if isinstance(source, Path):
-        points = first_points(source, opt.space)
-    else:
-        points = None if "value" in source.columns else source.to_dict("records")
+    points = first_points(x0, opt.region)
     if points is not None:
-        for row, point in enumerate(points, 1):
-            with _in_row(row, source):
-                encode(opt.region, point)
         owner.enqueue(points)
     elif isinstance(owner, Optimizer):
-        known = rows(source, opt.space, opt.direction)
-        for row, (unit, *_) in enumerate(known, 1):
-            with _in_row(row, source):
-                opt.region.check(unit)
-        for unit, value, message, details in known:
+        for unit, value, message, details in rows(x0, opt.region, opt.direction):
             opt._core.insert(unit, value, message, details)
     else:
-        owner.import_points(source)
-
-
-@contextmanager
-def _in_row(row: int, source: Any) -> Iterator[None]:
-    """What is wrong is said with its place."""
-    try:
-        yield
-    except InputError as error:
-        where = f"the file {str(source)!r}" if isinstance(source, Path) else "the table"
-        raise InputError(f"row {row} of {where}: {error}") from None
+        owner.import_points(x0)
 
 
 def _points(x0: Any) -> list[Any]:
@@ -480,4 +457,4 @@ def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
 def violated(trial: Trial) -> str:
     """The constraints that do not hold there, and by how much; what is not known may not hold."""
     found = {name: c for name, c in (trial.constraints or {}).items() if not c <= 0.0}
-    return listed([f"{name} (not known)" if math.isnan(c) else f"{name} by {c:.3g}" for name, c in found.items()])
+    return printable(listed([f"{n} (not known)" if math.isnan(c) else f"{n} by {c:.3g}" for n, c in found.items()]))

@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from mctsvs import InputError, minimize
 from mctsvs.cli import main
 from mctsvs.study import Study
+from mctsvs.study.journal import Journal
 
 SPACE = """
 constraints = ["a + b <= 1"]
@@ -182,3 +185,71 @@ def test_methods_are_compared_on_an_objective_of_ones_own(own: list[str], tmp_pa
     arguments = ["--methods", "random,mcts-vs-rs", "--seeds", "1", "--budget", "6", "-o", str(folder), "--quiet"]
     assert main(["bench", "compare", *own, *arguments, "--workers", "1"]) == 0
     assert "random" in "".join(path.read_text() for path in folder.glob("*.csv"))
+
+
+def test_the_value_of_a_program_may_have_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("space.toml").write_text("a = [0, 1]\n")
+    command = ["--command", "echo cost {a} elapsed 12.5", "--space", "space.toml", "--quiet"]
+    run = ["run", *command, "--study", "run.db", "--budget"]
+    assert main([*run, "3", "--value", "cost"]) == 0
+    assert main([*run, "4"]) == 0  # the study knows it
+    assert main(["resume", "run.db", *command[:2], "--budget", "5", "--quiet"]) == 0
+    with Study("run.db", readonly=True) as study:
+        assert [trial.value for trial in study.trials] == [trial.x[0] for trial in study.trials]
+    capsys.readouterr()
+    for arguments, words in (
+        ([*run, "9", "--value", "elapsed"], "the value of the study 'run.db' is 'cost', not 'elapsed'"),
+        (["run", *command, "--value", "a", "--constraint", "a"], "'a' is the value and a constraint"),
+        (["run", *command, "--value", " "], "the value needs a name"),
+        (["run", "tune.py:f", "--value", "a"], "--value goes with --command"),
+    ):
+        assert main(arguments) == 2
+        assert words in capsys.readouterr().err
+    assert main(["run", *command, "--value", "costs", "--budget", "2", "--max-failures", "9"]) == 1
+    assert "printed no number after 'costs': cost" in capsys.readouterr().err
+
+
+def test_a_study_with_a_function_among_its_constraints_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.db"
+    with Study(path, [(0, 1)] * 3, seed=0, constraints=lambda x: bool(x[0] > 0.5)) as study:
+        study.optimize(lambda x: float(x[0]), 15)
+        known = repr(study.variables())
+    for command in (["show"], ["report", "-o", str(tmp_path / "page.html")]):
+        assert main([*command, str(path)]) == 0
+    assert "best value      0.5" in capsys.readouterr().out
+    with Study(path, readonly=True) as study:
+        assert repr(study.variables()) == known
+        with pytest.raises(InputError, match="give it again with constraints="):
+            study.optimizer.ask()
+    with pytest.raises(InputError, match="functions are not stored"):
+        Study(path)
+
+
+def test_what_a_hostile_file_asks_for_is_refused_at_once(
+    own: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"bounds": np.array([[0.0, 1.0]] * 3)}
+    options = {"population": 10**9}
+    identity = {"space": space, "direction": "minimize", "method": "cma-es", "options": options, "seed": 0}
+    Journal.create(tmp_path / "hostile.db", {"identity": identity})
+    with pytest.raises(InputError, match="population=1000000000 cannot be used"):
+        _ = Study(tmp_path / "hostile.db", readonly=True).optimizer
+    deep = "(" * 5000 + "a" + ")" * 5000 + " <= 1"
+    for text, where, words in (
+        ("a = " + "[" * 3000 + "]" * 3000, "a <= 1", "the space file 's.toml' is nested too deeply"),
+        ("[a]\ncount = 100000000000\nlow = 0\nhigh = 1", "a <= 1", "count=100000000000 cannot be used"),
+        ("a = [0, 1]", deep, "it is nested too deeply"),
+    ):
+        Path("s.toml").write_text(text)
+        assert main(["run", own[0], "--space", "s.toml", "--where", where]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_no_message_has_an_escape_sequence() -> None:
+    result = minimize(lambda x: (1.0, {"c\x1b[31m": 1.0}), [(0, 1)] * 2, budget=5)
+    assert result.message.isprintable()

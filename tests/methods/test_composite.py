@@ -79,7 +79,7 @@ def test_options_are_checked() -> None:
         Optimizer([(0, 1)] * 3, method="dropout-rs", options={"d": 0})
 
 
-def test_the_tree_is_shown() -> None:
+def test_tree_and_ranking_are_shown() -> None:
     opt = Optimizer([(0, 1)] * 30, method="mcts-vs-rs", seed=0)
     for _ in range(100):
         (trial,) = opt.ask()
@@ -87,6 +87,9 @@ def test_the_tree_is_shown() -> None:
     assert opt.tree is not None
     assert opt.tree.variables.tolist() == list(range(30))
     assert "30 variables" in str(opt.tree)
+    ranked = {row.rank: row.name for row in opt.variables(ranked=True)}
+    assert sorted(ranked) == list(range(1, 31))  # type: ignore[type-var]
+    assert ranked[1] == "x4"
     assert Optimizer([(0, 1)] * 3, method="bo").tree is None
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mctsvs import InputError
 from mctsvs.objectives import user_program
 from mctsvs.objectives.space_file import SpaceFile, parse_space
-from mctsvs.objectives.user_program import UserProgram, last_number, named_numbers
+from mctsvs.objectives.user_program import UserProgram, read_output
 from mctsvs.utils.validation import EvaluationFailed
 
 
@@ -84,6 +84,7 @@ def test_any_choice_is_one_argument(text: str) -> None:
         ('import sys; print(3); sys.exit("went wrong")', "exit status 1: went wrong"),
         ("import os; print(3); os.kill(os.getpid(), 9)", "ended by SIGKILL"),
         ('print("no value here")', "printed no number: no value here"),
+        ('print("0.25,1")', "printed no number that stands alone: 0.25,1"),
         ("pass", "printed no number"),
         ('print(1); print("nan")', "printed nan as its last number"),
         ('print(1); print(float("-inf"))', "printed -inf as its last number"),
@@ -108,6 +109,28 @@ def test_output_that_is_no_text_does_no_harm() -> None:
     assert python(code)(np.array([0.5, 0])) == 2.5
 
 
+ALONE = [
+    "0,5",
+    "1,234.5",
+    "−3",
+    "12:30:01",
+    "12:30pm",
+    "1/3",
+    "10^-3",
+    "100%",
+    "1–2",
+    "3±1",
+    "$5",
+    "2024-01-05T12:30:01",
+]
+
+
+def last_number(output: str) -> float:
+    value, _ = read_output(output)
+    assert value is not None
+    return float(value)
+
+
 @pytest.mark.parametrize(
     ("output", "value"),
     [
@@ -124,6 +147,13 @@ def test_output_that_is_no_text_does_no_harm() -> None:
         ("nan 0.25", 0.25),
         ("+7", 7.0),
         ("value 7.", 7.0),
+        ("it is 0.25!", 0.25),
+        ('{"loss":0.31,"n":"x"}', 0.31),
+        ("f1:0.25", 0.25),
+        ("run1,0.25", 0.25),
+        ("0.5;0.25", 0.25),
+        ("\ufeff0.25", 0.25),
+        *(("0.25 then " + other, 0.25) for other in ALONE),
     ],
 )
 def test_the_last_number_counts(output: str, value: float) -> None:
@@ -131,9 +161,15 @@ def test_the_last_number_counts(output: str, value: float) -> None:
 
 
 def test_long_rows_of_digits_take_no_time() -> None:
-    assert last_number("1" * 1_000_000 + "x 4") == 4.0  # all ways to split them would take days
+    for output in (
+        "1" * 1_000_000 + "x 4",
+        "1," * 300_000 + "x 4",
+        "5" + "!" * 1_000_000 + "x 4",
+        "a 1 " * 100_000 + "4",
+    ):
+        assert last_number(output) == 4.0  # all ways to split them would take days
     with pytest.raises(EvaluationFailed, match=r"^printed 1{200} as its last number$"):
-        last_number("1" * 5000)
+        python('print("1" * 5000)')(np.array([0.5, 0]))
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
@@ -260,8 +296,7 @@ def test_much_output_takes_neither_memory_nor_time(tmp_path: Path) -> None:
 def test_a_number_that_is_cut_is_no_number() -> None:
     output = "12345678 " + "x" * (user_program.TAIL - 5)
     data = bytearray(output.encode())
-    with pytest.raises(EvaluationFailed, match="printed no number"):
-        last_number(user_program._text_of(data))
+    assert read_output(user_program._text_of(data)) == (None, {})
     assert last_number(user_program._text_of(bytearray(b"7" * 30 + b" 4 " + b"x" * (user_program.TAIL - 10)))) == 4.0
 
 
@@ -285,9 +320,11 @@ def test_a_program_that_ends_while_its_output_stays_open_is_stopped_in_time() ->
 
 def test_constraints_are_the_last_numbers_after_their_names() -> None:
     output = "stress: 3\nstress = -0.25 MPa\nmass=1e3\nother stress2 7\nvalue 12.5\nmass nan\nbad stressed 9\n12.75\n"
-    found, rest = named_numbers(output, ["stress", "mass", "stress2", "never"])
+    value, found = read_output(output, ["stress", "mass", "stress2", "never"])
     assert str(found) == "{'stress': -0.25, 'mass': nan, 'stress2': 7.0, 'never': nan}"
-    assert last_number(rest) == 12.75
+    assert value == "12.75"
+    assert read_output('{"Cost":2,"stress":1} after 12.5', ["stress"], "cost") == ("2", {"stress": 1.0})
+    assert read_output("no cost, 3", (), "cost") == (None, {})
 
 
 def test_a_program_prints_its_constraints() -> None:

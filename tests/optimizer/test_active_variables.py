@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from mctsvs import Categorical, Float, Integer, Space
 from mctsvs.optimizer.active_variables import Evidence, Points, VariableStatus, VariableStatuses, rows_of, summary_of
 
 
-def evidence(space, X, outputs, noise=None, exact=True):
+def evidence(space: Space, X: Any, outputs: Any, noise: float | None = None, *, exact: bool = True) -> Evidence:
     """Of points in natural units."""
     outputs = np.array(outputs, dtype=float).reshape(len(X), -1)
     units = np.array([space.encode(np.array(x, dtype=float)) for x in X]).reshape(len(X), space.n_coordinates)
@@ -23,7 +24,7 @@ def evidence(space, X, outputs, noise=None, exact=True):
 
 @given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=2, max_size=25), st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
-def test_active_are_those_that_a_search_through_all_pairs_finds(points, random):
+def test_active_are_those_that_a_search_through_all_pairs_finds(points: Any, random: Any) -> None:
     space = Space.of([Integer(0, 2)] * 3 + [Categorical(["a", "b", "c"])])
     table = {x: random.choice([0.0, 1.0, 2.0]) for x in sorted(set(points))}
     found = evidence(space, points, [table[x] for x in points])
@@ -42,47 +43,52 @@ def test_active_are_those_that_a_search_through_all_pairs_finds(points, random):
             assert [f"x{v}" for v in range(4) if points[a][v] != points[b][v]] == [row.name]
         if row.status == "unchanged":
             a, b = row.evidence
-            assert table[points[a]] == table[points[b]] and row.changes > 0
+            assert table[points[a]] == table[points[b]]
+            assert row.changes > 0
             others = [v for v in range(4) if points[a][v] != points[b][v] and f"x{v}" != row.name]
-            assert len(others) == row.together and not found.active[others].any()
+            assert len(others) == row.together
+            assert not found.active[others].any()
 
 
-def test_a_variable_changed_only_with_others_is_not_active():
+def test_a_variable_changed_only_with_others_is_not_active() -> None:
     space = Space.of([Float(0, 1)] * 3)
     rows = rows_of(space, ["value"], evidence(space, [[0, 0, 0], [0.5, 0.5, 0]], [1.0, 2.0]))
     assert [row.status for row in rows] == ["untested"] * 3
 
 
-def test_equal_values_count_only_where_no_active_variable_moved():
+def test_equal_values_count_only_where_no_active_variable_moved() -> None:
     space = Space.of([Float(0, 1)] * 3)
     X = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.3, 1, 1]]  # the last differs from the third in x0 too
     rows = {row.name: row for row in rows_of(space, ["value"], evidence(space, X, [1.0, 2.0, 1.0, 1.0]))}
-    assert rows["x0"].status == "active" and rows["x0"].evidence == (0, 1)
-    assert rows["x1"].status == "unchanged" and rows["x1"].changes == 1 and rows["x1"].together == 0
+    assert rows["x0"].status == "active"
+    assert rows["x0"].evidence == (0, 1)
+    assert rows["x1"].status == "unchanged"
+    assert rows["x1"].changes == 1
+    assert rows["x1"].together == 0
     assert rows["x2"].status == "untested"
 
 
-def test_a_measured_constraint_counts_as_the_value_does():
+def test_a_measured_constraint_counts_as_the_value_does() -> None:
     space = Space.of([Float(0, 1)] * 2)
     rows = rows_of(space, ["value", "stress"], evidence(space, [[0, 0], [1, 0]], [[1.0, -1.0], [1.0, 3.0]]))
     assert (rows[0].name, rows[0].status, rows[0].output, rows[0].effect) == ("x0", "active", "stress", 4.0)
     assert str(rows[0]) == "x0 changes stress by at least 4, 100% of its range (trials 0 and 1)"
 
 
-def test_rounding_is_no_change():
+def test_rounding_is_no_change() -> None:
     space = Space.of([Float(0, 1)] * 2)
     X = [[0, 0], [1, 0], [0, 1]]
     assert not evidence(space, X, [1e6, 1e6 * (1 + 1e-14), 1e6 + 1]).active[0]
 
 
-def test_where_no_point_was_evaluated_twice_nothing_is_proved():
+def test_where_no_point_was_evaluated_twice_nothing_is_proved() -> None:
     space = Space.of([Float(0, 1)] * 2)
     found = evidence(space, [[0, 0], [1, 0]], [1.0, 2.0], exact=False)
     assert not found.active.any()
     assert "no point was evaluated twice" in summary_of(rows_of(space, ["value"], found), None)
 
 
-def test_variables_that_exist_at_some_points_only():
+def test_variables_that_exist_at_some_points_only() -> None:
     space = Space.of({"kind": Categorical(["p", "q"]), "a": Float(0, 1, when={"kind": "p"}), "b": Float(0, 1)})
     params = [{"kind": "p", "a": 0.2, "b": 0.5}, {"kind": "q", "b": 0.5}, {"kind": "p", "a": 0.9, "b": 0.5}]
     units = np.array([space.encode_params(p) for p in params])
@@ -93,7 +99,7 @@ def test_variables_that_exist_at_some_points_only():
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_under_noise_inert_variables_are_rarely_named(told):
+def test_under_noise_inert_variables_are_rarely_named(told: Any) -> None:
     """At most one run in a hundred names one: of 400 runs without any active variable, 12 or more have p = 0.0008."""
     rng, space, wrong, right = np.random.default_rng(3), Space.of([Float(0, 1)] * 8), 0, 0
     base = np.full(8, 0.5)
@@ -102,13 +108,14 @@ def test_under_noise_inert_variables_are_rarely_named(told):
         y = rng.standard_normal(len(X))
         y[0] -= 3.0  # the value for which the base was chosen
         noise = 1.0 if told else np.nan
-        wrong += evidence(space, X, y, noise=noise, exact=False).active.any()
+        wrong += int(evidence(space, X, y, noise=noise, exact=False).active.any())
         y[6:8] += 20.0
-        right += evidence(space, X, y, noise=noise, exact=False).active[0]
-    assert wrong < 12 and right == 400
+        right += int(evidence(space, X, y, noise=noise, exact=False).active[0])
+    assert wrong < 12
+    assert right == 400
 
 
-def test_the_list_says_what_may_be_printed():
+def test_the_list_says_what_may_be_printed() -> None:
     rows = [VariableStatus("a", "active", 1.0, 0.5, (0, 1)), VariableStatus("b", "untested")]
     assert VariableStatuses(rows, "a acts").named == ["a"]
     assert VariableStatuses(rows, "all variables act, as far as tested").named == []

@@ -83,6 +83,7 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
         (LinearConstraint(np.eye(12)[:2], 0.5, 0.5), "leaves no room"),
         (LinearConstraint(np.eye(3), 0.0, 0.5), "a column for each variable"),
         (NonlinearConstraint(lambda x: x[0], 1.0, 1.0), "the lower must be smaller"),
+        (LinearConstraint(np.eye(12)[:2], 0.6, 0.5), "the lower must not be larger"),
         ("0.5 <= x0 <= 0.5", "the constraint '0.5 <= x0 <= 0.5' cannot be used: an equality leaves no room"),
         (["x0 + x1 <= 1", "x0 <= 0.9", "2*x0 + 2*x1 >= 2"], "'2.x0 . 2.x1 >= 2' together cannot be used: an equality"),
         (lambda x: x > 0.2, r"constraint 1 \(<lambda>\) returned array.*: it must return True or False"),

@@ -569,7 +569,7 @@ def test_another_machines_arithmetic_is_noticed_and_the_journal_is_right(tmp_pat
 
     original, Space.snap = Space.snap, lambda self, u: np.nextafter(original(self, u), 0.5)  # type: ignore[method-assign]
     try:
-        with pytest.warns(RuntimeWarning, match="computes other points"):
+        with pytest.warns(RuntimeWarning, match="this machine or version of mctsvs computes other points"):
             study = Study(path)
     finally:
         Space.snap = original  # type: ignore[method-assign]

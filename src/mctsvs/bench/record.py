@@ -117,7 +117,7 @@ def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress 
         reason = Run(recorded, budget, monitor, workers, attrgetter("x"), told)(lambda x: problem.evaluate(x, noise))
     finally:
         recorded.conclude(problem.active)
-    if reason.status is StopStatus.EXHAUSTED:
+    if reason.status in (StopStatus.EXHAUSTED, StopStatus.NOT_FOUND):
         raise InputError(f"{problem.name} has fewer points than {budget}: {reason.message}")
     return record
 

@@ -47,15 +47,17 @@ class SavedCommand(NamedTuple):
     target: float | None = None
     patience: int | None = None
     own: str | None = None  # what the user called an objective of his own; never run because a file says so
+    value: str | None = None  # the name of its value, where it is a program
 
     @classmethod
     def of(cls, attrs: Mapping[str, Any], path: Path) -> SavedCommand | None:
         """The one among these attributes; None where there is none."""
         if NAME not in attrs:
             return None
-        if not isinstance(attrs[NAME], dict) or set(attrs[NAME]) != set(cls._fields):
-            raise _foreign(path, NAME, attrs[NAME])
-        return cls(**attrs[NAME])
+        given = attrs[NAME]
+        if not isinstance(given, dict) or not set(cls._fields) - {"value"} <= set(given) <= set(cls._fields):
+            raise _foreign(path, NAME, given)  # before there were names, a value had none
+        return cls(**given)
 
     def check_modest(self, path: Path) -> None:
         """That it asks for nothing that only the user may grant: another machine, or more of this one than it has."""
@@ -104,6 +106,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="a program in place of a function, such as './simulate --a {a}'; the last number printed counts",
     )
     group.add_argument(
+        "--value",
+        metavar="NAME",
+        help="with --command: the value is the last number printed after NAME, whatever is printed later",
+    )
+    group.add_argument(
         "--constraint",
         action="append",
         default=[],
@@ -146,15 +153,16 @@ def own_objective(arguments: argparse.Namespace, kept: SpaceFile | None = None) 
         file = kept if arguments.space is None else read_space(arguments.space)
         if file is None:
             raise InputError("a program needs --space FILE, a TOML file that declares its variables")
-        program = UserProgram.parse(arguments.program, file, arguments.timeout, arguments.constraint)
+        program = UserProgram.parse(arguments.program, file, arguments.timeout, arguments.constraint, arguments.value)
         problem = user_problem(arguments.program, program, file, arguments.direction)
     else:
         if not plugins.is_spec(target):
             raise InputError(
                 f"{target!r} is no file.py:function; a benchmark problem is run with mctsvs bench run {target}"
             )
-        if arguments.constraint:
-            raise InputError("--constraint goes with --command: a function returns (value, {'stress': 0.3})")
+        if arguments.constraint or arguments.value is not None:
+            option = "--constraint" if arguments.constraint else "--value"
+            raise InputError(f"{option} goes with --command: a function returns (value, {{'stress': 0.3}})")
         file = None if arguments.space is None else read_space(arguments.space)
         problem = function_problem(target, find_function(target, file, otherwise=kept), arguments.direction)
     return replace(problem, where=(*problem.where, *getattr(arguments, "where", ())))
@@ -190,10 +198,22 @@ def stored_problem(study: Study, note: SavedCommand, data: str | None) -> Proble
 
 
 def with_constraints(problem: Problem, study: Study) -> Problem:
-    """The problem with all constraints that the study measures: without one of them no trial could be feasible."""
+    """The problem with what the study knows its program by: its value, and all constraints that it measures.
+
+    Without one of them no trial could be feasible.
+    """
     known = next((tuple(trial.constraints) for trial in study.trials if trial.constraints), ())
     program = problem.function
-    if not known or not isinstance(program, UserProgram):
+    if not isinstance(program, UserProgram):
+        return problem
+    note = SavedCommand.of(study.user_attrs, study.path)
+    if note is not None and note.own is not None and program.value != note.value:
+        if program.value is not None:
+            was = "the last number" if note.value is None else repr(note.value)
+            raise StudyError(f"the value of the study {str(study.path)!r} is {was}, not {program.value!r}")
+        program = replace(program, value=note.value)
+        problem = replace(problem, function=program)
+    if not known:
         return problem
     for name in program.constraints:
         if name not in known:

@@ -34,6 +34,7 @@ from mctsvs.study import Study
 from mctsvs.utils import plugins
 from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import EvaluationFailed, InputError, StudyError, check_count
+from mctsvs.utils.written import check_output
 from mctsvs.visualization.progress import ProgressReporter
 
 PLAIN: Mapping[str, Any] = {"shuffle": False, "shift": False, "noise": 0.0, "seed": 0}
@@ -130,16 +131,8 @@ def execute(
         if getattr(arguments, name) not in (None, False):
             raise InputError(f"--{name} needs --study FILE: evaluations elsewhere are kept in a study")
     if arguments.json is not None:
-        _check_file(arguments.json)
+        check_output(arguments.json)
     return _run_in_memory(arguments, problem, options, variation)
-
-
-def _check_file(path: Path) -> None:
-    """Better before the run than after it."""
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} does not exist")
-    if path.is_dir():
-        raise InputError(f"cannot write {str(path)!r}: it is a folder, give the name of a file in it")
 
 
 def _run_in_memory(
@@ -277,6 +270,7 @@ def _begin_study(
         if not study.trials and not study.optimizer.enqueued:
             enqueue_x0(study, arguments.x0)
         arguments.own = (arguments.problem or arguments.program) if own else None
+        arguments.value = getattr(problem.function, "value", None)
         kept = {name: getattr(arguments, name) for name in SavedCommand._fields[2:]}
         study.set_user_attr(NAME, SavedCommand(named, dict(variation), **kept)._asdict())
         if isinstance(problem, UserProblem) and problem.file is not None:

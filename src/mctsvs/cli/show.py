@@ -94,8 +94,7 @@ def export(arguments: argparse.Namespace) -> int:
     if table is None:
         raise InputError("there is no file to write: name it, such as mctsvs export run.db run.csv")
     with Study(arguments.study, readonly=True) as study:
-        study.export(table)
-        print(f"{len(study.trials)} trials in {table}")
+        print(f"{study.export(table)} trials in {table}")
     return 0
 
 
@@ -111,8 +110,6 @@ def report(arguments: argparse.Namespace) -> int:
     from mctsvs.visualization.report import write
 
     page = arguments.output or arguments.studies[0].with_suffix(".html")
-    if page.suffix == ".db" or page in arguments.studies:
-        raise InputError(f"the page cannot be {str(page)!r}, which is a study's name: give -o report.html")
     with ExitStack() as opened:
         studies = [opened.enter_context(Study(path, readonly=True)) for path in arguments.studies]
         write(studies if len(studies) > 1 else studies[0], page)

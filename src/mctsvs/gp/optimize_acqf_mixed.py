@@ -8,13 +8,14 @@ alone, climbs end again and again at points that are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mctsvs.gp.acquisition import WORST, RegionPenalised
 from mctsvs.gp.optimize_acqf import climb, climb_from
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices
@@ -27,6 +28,7 @@ MOST_LEVELS = 256  # of a grid; finer ones are as good as continuous
 MOST_MOVES = 96  # looked at in a step, those that the gradient promises most of
 MOST_STEPS = 12
 MOST_DRAWS = 100  # of whole points, where all neighbours are known
+WALKS = 24  # points of a walk inside the known constraints
 REFINE = 10  # steps of the continuous coordinates once the others are decided
 
 Blocks = list[Indices]
@@ -255,8 +257,12 @@ class _Part:
 class Ascent:
     """Ascent from one lattice point to the next, inside a box; it remembers all points that were looked at."""
 
-    def __init__(self, acqf: AcquisitionLike, lattice: Lattice, low: Array, high: Array) -> None:
-        self.acqf, self.lattice, self.low, self.high = acqf, lattice, low, high
+    def __init__(
+        self, acqf: AcquisitionLike, lattice: Lattice, low: Array, high: Array, rng: np.random.Generator | None = None
+    ) -> None:
+        self.acqf, self.lattice, self.low, self.high, self.rng = acqf, lattice, low, high, rng
+        cut = acqf.cut if isinstance(acqf, RegionPenalised) else None
+        self.cut = cut if cut is not None and cut.discrete else None
         self.points: list[Array] = []
         self.values: list[Array] = []
 
@@ -268,22 +274,44 @@ class Ascent:
         return values
 
     def exchange(self, x: Array, value: float) -> None:
-        """Steps of one or several variables while these gain; then the continuous coordinates follow."""
+        """Steps of one or several variables while these gain; then the continuous coordinates follow.
+
+        Beside known constraints, where no single variable gains, also exchanges and other steps that keep them.
+        """
         for _ in range(MOST_STEPS):
-            moves = self._promising(x)
-            if not len(moves):
+            better = self._exchanged(x, value) or self._beside(x, value)
+            if better is None:
                 break
-            gains = self.look(self.lattice.settled(moves.each(x))) - value
-            order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > 0.0)]
-            order = order[np.sort(np.unique(moves.variable[order], return_index=True)[1])]
-            if not len(order):
-                break
-            counts = 2 ** np.arange(int(np.log2(len(order))) + 1)
-            together = self.lattice.settled(np.array([moves.together(x, order[:count]) for count in counts]))
-            values = self.look(together)
-            best = int(np.argmax(values))
-            x, value = together[best], float(values[best])
+            x, value = better
         self._refine(x)
+
+    def _exchanged(self, x: Array, value: float) -> tuple[Array, float] | None:
+        """The best point by steps of one variable each, and its value; None, if no step gains."""
+        moves = self._promising(x)
+        if not len(moves):
+            return None
+        gains = self.look(self.lattice.settled(moves.each(x))) - value
+        order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > 0.0)]
+        order = order[np.sort(np.unique(moves.variable[order], return_index=True)[1])]
+        if not len(order):
+            return None
+        counts = 2 ** np.arange(int(np.log2(len(order))) + 1)
+        together = self.lattice.settled(np.array([moves.together(x, order[:count]) for count in counts]))
+        values = self.look(together)
+        best = int(np.argmax(values))
+        return together[best], float(values[best])
+
+    def _beside(self, x: Array, value: float) -> tuple[Array, float] | None:
+        """The best of the points beside x (d,) that satisfy known constraints, if it gains."""
+        if self.cut is None or self.rng is None:
+            return None
+        points = self.cut.beside(x, self.rng)
+        points = points[((points >= self.low) & (points <= self.high)).all(axis=1)]
+        if not len(points):
+            return None
+        values = self.look(points)
+        best = int(np.argmax(values))
+        return (points[best], float(values[best])) if values[best] > value else None
 
     def _promising(self, x: Array) -> Moves:
         moves = self.lattice.moves(x).inside(self.low, self.high)
@@ -305,14 +333,23 @@ class Ascent:
         points, values = np.concatenate(self.points), np.concatenate(self.values)
         seen = {row.tobytes() for row in known + 0.0}
         order = np.argsort(-values, kind="stable")
+        order = order if self.cut is None else order[values[order] > -WORST / 2.0]
         for i in order:
             if points[i].tobytes() not in seen:
                 return points[i], float(values[i])
-        for _ in range(MOST_DRAWS):
-            drawn = self.lattice.round(rng.random((1, self.lattice.dimension)))
+        for drawn in self._drawn(rng):
             if drawn[0].tobytes() not in seen:
                 return drawn[0], float(self.acqf(drawn)[0])
-        return points[order[0]], float(values[order[0]])
+        best = int(np.argmax(values))
+        return points[best], float(values[best])
+
+    def _drawn(self, rng: np.random.Generator) -> Iterator[Array]:
+        """Random lattice points (1, d)."""
+        if self.cut is not None:
+            yield from self.cut.strolled(self.cut.inner, rng, WALKS)[:, None]
+        else:
+            for _ in range(MOST_DRAWS):
+                yield self.lattice.round(rng.random((1, self.lattice.dimension)))
 
 
 def maximise(
@@ -332,7 +369,12 @@ def maximise(
     `box`, given by its corners, every grid keeps at least the neighbours of its value in the first candidate.
     """
     low, high = lattice.box if box is None else lattice.widened(*box, candidates[0])
-    ascent, candidates = Ascent(acqf, lattice, low, high), lattice.round(candidates)
+    ascent, candidates = Ascent(acqf, lattice, low, high, rng), lattice.round(candidates)
+    if ascent.cut is not None:
+        cut, inner = ascent.cut, ascent.cut.inner
+        inside = np.concatenate([inner[None], cut.beside(inner, rng), cut.strolled(inner, rng, WALKS)])
+        kept = ((inside >= low) & (inside <= high)).all(axis=1)
+        candidates = np.concatenate([candidates, inside[kept]])
     values = ascent.look(candidates)
     order = np.argsort(-values, kind="stable")[:starts]
     best, value = candidates[order[0]], float(values[order[0]])

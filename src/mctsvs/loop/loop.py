@@ -20,11 +20,19 @@ from typing import Any, Protocol
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.executors import InlinePool, WorkerPool, executor_pool
 from mctsvs.loop.scheduler import Scheduler
-from mctsvs.loop.stopping import DONE, StoppingCriteria, StoppingMonitor, StopReason, StopStatus, bind_callback
+from mctsvs.loop.stopping import (
+    DONE,
+    EXHAUSTED,
+    StoppingCriteria,
+    StoppingMonitor,
+    StopReason,
+    StopStatus,
+    bind_callback,
+)
 from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial
-from mctsvs.space.deduplicate import SpaceExhausted
+from mctsvs.space.deduplicate import NothingFound, SpaceExhausted
 from mctsvs.utils.validation import InputError, check_bool, check_count, check_number
 from mctsvs.visualization.progress import ProgressReporter
 
@@ -249,9 +257,11 @@ class Run:
         before = time.perf_counter()
         try:
             asked = self.trials.ask(n)
-        except SpaceExhausted:
+        except SpaceExhausted as over:
             self.left = len(self.scheduler.running) + len(self.scheduler.again)
-            self.reason = StopReason(StopStatus.EXHAUSTED, "every point of the space has been evaluated")
+            self.reason = EXHAUSTED
+            if isinstance(over, NothingFound):
+                self.reason = StopReason(StopStatus.NOT_FOUND, str(over))
             return []
         self.pace.asked(time.perf_counter() - before)
         return asked

@@ -16,7 +16,8 @@ import numpy as np
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.loop.loop import AskTell
 from mctsvs.optimizer import Optimizer
-from mctsvs.utils.validation import Indices, InputError
+from mctsvs.utils.validation import Indices
+from mctsvs.utils.written import written
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,8 @@ class RunRecord:
         return {**asdict(self.setting), **seconds, **asdict(self.series), **own}
 
     def save(self, path: Path) -> None:
-        try:
+        with written(path):
             path.write_text(json.dumps(without_nan(self.state()), indent=1, allow_nan=False) + "\n")
-        except OSError as error:
-            raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
 
     def conclude(self, opt: Optimizer) -> None:
         """What the optimizer knows at the end."""

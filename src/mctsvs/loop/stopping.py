@@ -28,11 +28,12 @@ class StopStatus(enum.IntEnum):
     STOPPED = 1  # by the callback, or by stop()
     INTERRUPTED = 2  # by Ctrl-C
     FAILING = 3  # too many failures in a row
-    EXHAUSTED = 4  # no point is left
+    EXHAUSTED = 4  # no point is left: all of them were counted
     RAISED = 5  # the function raised
     TARGET = 6  # a value as good as was asked for
     TIME = 7  # no time is left
     PATIENCE = 8  # no better value for long
+    NOT_FOUND = 9  # no further point was found, and nobody knows whether there is one
 
 
 MISTAKES = (TypeError, NameError, KeyError, AttributeError, ImportError)
@@ -64,6 +65,7 @@ def counted(evaluations: int, budget: int) -> str:
 
 
 DONE = StopReason(StopStatus.DONE, "")
+EXHAUSTED = StopReason(StopStatus.EXHAUSTED, "every point of the space has been evaluated")
 CALLBACK = StopReason(StopStatus.STOPPED, "stopped by the callback")
 STOP = StopReason(StopStatus.STOPPED, "stopped by stop()")
 INTERRUPTED = StopReason(StopStatus.INTERRUPTED, "stopped by Ctrl-C")

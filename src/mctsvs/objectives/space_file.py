@@ -65,6 +65,7 @@ SPELLINGS = {"int": "integer", "bool": "boolean", "cat": "categorical", "categor
 SPELLINGS |= {"real": "float", "double": "float"} | {kind: kind for kind in KEYS}
 """What other tools call the types, in small letters."""
 ALSO = ("type", "count", "default", "when")
+MOST_COUNT = 10**6
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def read_space(path: Path) -> SpaceFile:
         raise InputError(f"cannot read the space file {str(path)!r}: it must be text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"the space file {str(path)!r} is not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"the space file {str(path)!r} is nested too deeply") from None
     try:
         return parse_space(content)
     except InputError as error:
@@ -167,7 +170,7 @@ def parse_space(content: Mapping[str, Any]) -> SpaceFile:
             variable = _variable(declared)
             members = [name]
             if "count" in declared:
-                members = [f"{name}{i}" for i in range(check_count("count", declared["count"]))]
+                members = [f"{name}{i}" for i in range(check_count("count", declared["count"], most=MOST_COUNT))]
                 groups[name] = tuple(members)
         except InputError as error:
             raise InputError(f"variable {name!r}: {error}") from None

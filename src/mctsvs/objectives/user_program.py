@@ -5,10 +5,10 @@ go to the program as they are, without a shell, so that no value can become a co
 exception is a piece that is a group and nothing else: `{x}` of a group of 200 becomes 200 arguments. A piece with a
 variable that does not exist at a point is left out, and with it an option such as `--slope` right in front of it.
 
-The value is the last number on standard output. A number stands alone: `12s` and `1.2.3` are none. A non-zero
-exit status, a time-out, no number, or `nan` and `inf` as the last one are failed evaluations.
+The value is the last number on standard output, or the last that follows its name. A non-zero exit status, a time-out,
+no such number, or `nan` and `inf` are failed evaluations. `numbers` says what a number is: it stands alone.
 
-A measured constraint is the last number that follows its name, as in `stress = -0.3` or `stress: 1e-2`; such numbers
+A measured constraint is the last number that follows its name, as in `stress = -0.3` or `"stress": 1e-2`; such numbers
 are not the value. One that is not printed, or is no finite number, is not known; the value may be missing beside one
 that is.
 """
@@ -26,7 +26,7 @@ import signal
 import string
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,10 +34,16 @@ from mctsvs.objectives.space_file import SpaceFile
 from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import Array, EvaluationFailed, InputError
 
+APART = r"\s=()\[\]{}<>|\"'`*;\ufeff"  # what may be on both sides of a number, beside comma and colon
 NUMBER = re.compile(
-    r"(?<![\w.+-])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)(?!\w|[.:-]\d|\.\w)", re.IGNORECASE
+    rf"(?<![^{APART},:])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)"
+    rf"(?=[.!?]*(?:[{APART},:]|\Z))(?![,:][+-]?\.?\d)",
+    re.IGNORECASE,
 )
-NAMED = re.compile(rf"(?<![\w.-])([^\W\d][\w.-]*)[ \t]*[:=]?[ \t]*{NUMBER.pattern}", re.IGNORECASE)
+JOINED = re.compile(rf"(?<![^{APART},:])[+-]?\.?\d[^{APART},:]*[,:]\Z")
+BETWEEN = r"[\"'`]?[ \t]*[:=]?[ \t]*[\"'`]?"  # a name and its number
+NAMED = re.compile(rf"(?<![\w.-])([^\W\d][\w.-]*){BETWEEN}")
+NEAR = 100  # characters before a number that are looked at
 MOST_NAMES = 100  # that are kept
 LONGEST = 200  # characters of a program's own message that are kept
 TAIL = 1 << 20  # bytes of a program's output that are kept: its end
@@ -56,12 +62,18 @@ class UserProgram:
     file: SpaceFile
     timeout: float | None = None
     constraints: tuple[str, ...] = ()  # names
+    value: str | None = None  # the name of the value, where it is not the last number
     printed: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
-    """Names before numbers in outputs that this process has read and that had not all constraints."""
+    """Names before numbers in outputs that this process has read and that had not all that was wanted."""
 
     @classmethod
     def parse(
-        cls, template: str, file: SpaceFile, timeout: float | None = None, constraints: Sequence[str] = ()
+        cls,
+        template: str,
+        file: SpaceFile,
+        timeout: float | None = None,
+        constraints: Sequence[str] = (),
+        value: str | None = None,
     ) -> UserProgram:
         """The command of that text, checked: the program is there, and names and variables belong together."""
         if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
@@ -79,10 +91,12 @@ class UserProgram:
             )
         if not pieces:
             raise InputError("the command is empty: write a program and its arguments, such as './simulate --a {a}'")
-        for name in constraints:
-            if not name.strip():
-                raise InputError("a constraint needs a name, the word that the program prints before its number")
-        command = cls(pieces, file, timeout, tuple(dict.fromkeys(constraints)))
+        for word, name in (*(("a constraint", name) for name in constraints), ("the value", value)):
+            if name is not None and not name.strip():
+                raise InputError(f"{word} needs a name, the word that the program prints before its number")
+        if value in constraints:
+            raise InputError(f"{value!r} is the value and a constraint: it can be only one of them")
+        command = cls(pieces, file, timeout, tuple(dict.fromkeys(constraints)), value)
         command._check()
         return command
 
@@ -156,17 +170,21 @@ class UserProgram:
             output = _output(self.arguments(x), self.timeout)
         except OSError as error:
             raise EvaluationFailed(f"cannot run {self.pieces[0]!r}: {error.strerror}") from error
-        if not self.constraints:
-            return last_number(output)
-        found, rest = named_numbers(output, self.constraints)
-        if any(math.isnan(value) for value in found.values()) and len(self.printed) < MOST_NAMES:
-            self.printed.update(dict.fromkeys(NAMED.findall(output)))
-        try:
-            return last_number(rest), found
-        except EvaluationFailed:
-            if all(math.isnan(value) for value in found.values()):
-                raise
+        value, found = read_output(output, self.constraints, self.value)
+        missing = (self.value is not None and value is None) or any(map(math.isnan, found.values()))
+        if missing and len(self.printed) < MOST_NAMES:
+            self.printed.update(dict.fromkeys(names_before_numbers(output)))
+        if value is not None and math.isfinite(float(value)):
+            return (float(value), found) if found else float(value)
+        if not all(map(math.isnan, found.values())):
             return None, found
+        what = "its last number" if self.value is None else self.value
+        if value is not None:
+            raise EvaluationFailed(f"printed {value:.{LONGEST}} as {what}")
+        if self.value is not None:
+            raise EvaluationFailed(f"printed no number after {self.value!r}{_last_line(output)}")
+        alone = " that stands alone" if re.search(r"\d", _last_line(output)) else ""
+        raise EvaluationFailed(f"printed no number{alone}{_last_line(output)}")
 
 
 def shell_syntax(template: str) -> str:
@@ -303,24 +321,43 @@ def _last_line(text: str) -> str:
     return f": {lines[-1][:LONGEST]}" if lines else ""
 
 
-def named_numbers(output: str, names: Sequence[str]) -> tuple[dict[str, float], str]:
-    """The last number after each name, NaN where there is none, and the output without all of them."""
-    found = dict.fromkeys(names, math.nan)
-    for name in sorted(names, key=len, reverse=True):
-        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}[ \t]*[:=]?[ \t]*({NUMBER.pattern})", re.IGNORECASE)
-        for match in pattern.finditer(output):
-            value = float(match[1])
-            found[name] = value if math.isfinite(value) else math.nan
-        output = pattern.sub("", output)
-    return found, output
+def numbers(output: str) -> Iterator[re.Match[str]]:
+    """The numbers in a program's output.
+
+    A number stands alone: beside it are blanks, quotes, brackets, `=`, `|`, `*`, `;` and marks that end a sentence. So
+    `12s`, `93%`, `1.2.3`, `1/3`, `10^-3` and a number behind another minus sign are none. A comma or a colon may be
+    beside it too, but not between it and a further digit: `0,25`, `1,234.5` and `12:30` are none.
+    """
+    for match in NUMBER.finditer(output):
+        start = match.start()
+        if output[start - 1 : start] not in (",", ":") or not JOINED.search(output, max(0, start - NEAR), start):
+            yield match
 
 
-def last_number(output: str) -> float:
-    """The last number printed."""
-    found = NUMBER.findall(output)
-    if not found:
-        raise EvaluationFailed(f"printed no number{_last_line(output)}")
-    value = float(found[-1])
-    if not math.isfinite(value):
-        raise EvaluationFailed(f"printed {found[-1]:.{LONGEST}} as its last number")
-    return value
+def names_before_numbers(output: str) -> list[str]:
+    """The word before each number that has one."""
+    starts = {match.start() for match in numbers(output)}
+    return [match[1] for match in NAMED.finditer(output) if match.end() in starts]
+
+
+def read_output(
+    output: str, constraints: Sequence[str] = (), value: str | None = None
+) -> tuple[str | None, dict[str, float]]:
+    """The text of the value, None where there is none, and the constraints, NaN where there is none.
+
+    Each is the last number after its name; a value without a name is the last number without one.
+    """
+    last, found = None, dict.fromkeys(constraints, math.nan)
+    names = [name for name in (*constraints, value) if name is not None]
+    spelled = {name.lower(): name for name in names} | {name: name for name in names}
+    longest = sorted(map(re.escape, names), key=len, reverse=True)
+    named = re.compile(rf"(?<![\w.-])({'|'.join(longest)}){BETWEEN}", re.IGNORECASE)
+    labels = {label.end(): label[1] for label in named.finditer(output)} if names else {}
+    for match in numbers(output):
+        label = labels.get(match.start(), "")
+        name = spelled.get(label, spelled.get(label.lower()))
+        if name == value:
+            last = match[0]
+        elif name in found:
+            found[name] = float(match[0]) if math.isfinite(float(match[0])) else math.nan
+    return last, found

@@ -13,7 +13,7 @@ import numpy as np
 
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
-from mctsvs.utils.validation import Array, Indices, InputError, as_number
+from mctsvs.utils.validation import Array, Indices, InputError, as_number, check_text
 
 SHOWN = 6  # variables in the text of a trial
 
@@ -287,7 +287,7 @@ def as_constraints(given: Any) -> dict[str, float] | None:
         return None
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InputError(f"the constraints {short(given)} are no dict of name -> number, such as {{'stress': 0.3}}")
-    numbers = {name: as_number(c) for name, c in given.items()}
+    numbers = {check_text("the constraint", name): as_number(c) for name, c in given.items()}
     for name, number in numbers.items():
         if number is None:
             raise InputError(
@@ -310,7 +310,8 @@ def as_noise(given: Any) -> float | None:
 def as_attrs(given: Mapping[str, Any]) -> dict[str, Any]:
     """What JSON can say, as it will be read back."""
     try:
-        attrs: dict[str, Any] = json.loads(json.dumps(dict(given)))
-    except (TypeError, ValueError) as error:
+        text = json.dumps(dict(given), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the attributes of a trial cannot be stored: {error}") from None
+    attrs: dict[str, Any] = json.loads(check_text("the attributes", text))
     return attrs

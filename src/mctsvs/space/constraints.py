@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from reprlib import repr as short
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -49,22 +49,26 @@ class Test:
     high: Any = None
 
     def holds(self, space: Space, u: Array) -> bool:
+        return self.allows(space.params(u) if space.named and self.low is None else space.decode(u))
+
+    def allows(self, argument: Any) -> bool:
+        """Of what the function gets: the dict of a space with names, or the vector; where it has limits, the vector."""
         if self.low is not None:
-            value = self._value(space, u)
+            value = self._value(argument)
             return bool(np.all((value >= self.low) & (value <= self.high)))
-        answer = self.function(space.params(u) if space.named else space.decode(u))
+        answer = self.function(argument)
         holds = as_bool(answer)
         if holds is None:
-            example = f"x[{next(iter(space.names))!r}]" if space.named else "x[0]"
+            example = "x['name']" if isinstance(argument, Mapping) else "x[0]"
             raise InputError(
                 f"{self.name} returned {short(answer)}: it must return True or False, as in "
                 f"lambda x: 0.2 - {example} >= 0"
             )
         return holds
 
-    def _value(self, space: Space, u: Array) -> Array:
+    def _value(self, x: Array) -> Array:
         """One number or several, with a limit for all or one for each."""
-        answer = self.function(space.decode(u))
+        answer = self.function(x)
         value = as_vector(answer)
         if value is None:
             raise InputError(f"{self.name} returned {short(answer)}: it must return numbers")
@@ -80,7 +84,7 @@ class Test:
             return 0.0
         if self.low is None:
             return 1.0
-        value = self._value(space, u)
+        value = self._value(space.decode(u))
         beyond = float(np.nan_to_num(np.maximum(self.low - value, value - self.high), nan=np.inf).max())
         return 1.0 + beyond
 
@@ -108,7 +112,7 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
         elif kind == "LinearConstraint":
             rows += _tabled(item, space, f"constraint {i}")
         elif kind == "NonlinearConstraint":
-            tests.append(_tested(item, i))
+            tests.append(_tested(item, i, space))
         elif callable(item):
             tests.append(Test(f"constraint {i} ({_name(item)})", item))
         else:
@@ -118,8 +122,7 @@ def made(given: Sequence[Any], space: Space) -> tuple[list[Row], list[Test]]:
             )
     for row in rows:
         _check_numbers(row, space)
-    _check_room(rows)
-    return rows, tests
+    return _with_room(rows, space), tests
 
 
 def stored(given: Sequence[Any]) -> list[Any]:
@@ -136,19 +139,34 @@ def stored(given: Sequence[Any]) -> list[Any]:
     return plain
 
 
-def given_again(plain: Sequence[Any], given: Any) -> list[Any]:
-    """The constraints that were stored as `plain`. Functions are not stored, so that they must be given again."""
+class Unstored:
+    """A function that a study names and does not hold: what was proposed is known to have satisfied it."""
+
+    __name__ = "function"
+
+    def __init__(self) -> None:
+        self.repeating = True  # while the study is read
+
+    def __call__(self, point: Any) -> bool:
+        if not self.repeating:
+            raise InputError("a function is among the constraints of this study: give it again with constraints=")
+        return True
+
+
+def given_again(plain: Sequence[Any], given: Any, otherwise: Unstored | None = None) -> list[Any]:
+    """The constraints that were stored as `plain`. Functions are not stored: `otherwise`, or give them again."""
     if given is not None:
         if (now := stored(as_list(given))) != list(plain):
             raise InputError(f"the constraints {short(now)} are not those that were stored: {short(list(plain))}")
         return as_list(given)
     for item in plain:
-        if isinstance(item, dict) and "function" in item:
+        if isinstance(item, dict) and "function" in item and otherwise is None:
             raise InputError(
                 f"the function {item['function']!r} is among the constraints, and functions are not stored: give all "
                 f"of them again with constraints="
             )
-    return [item if isinstance(item, str) else LinearConstraint(**item) for item in plain]
+    functions = [otherwise if "function" in item else item for item in plain]
+    return [LinearConstraint(**item) if isinstance(item, dict) else item for item in functions]
 
 
 class LinearConstraint(SimpleNamespace):
@@ -170,14 +188,14 @@ TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d][\w.]*(?:\[\d+\])?)|'(?P<quoted>[^']*)'"
     r"|(?P<sign><=|>=|==|!=|\*\*|[-+*/()<>=:^≤≥]))"
 )
-RELATIONS = {"<=": 1.0, ">=": -1.0, "≤": 1.0, "≥": -1.0}
+RELATIONS = {"<=": (1.0,), ">=": (-1.0,), "≤": (1.0,), "≥": (-1.0,), "==": (1.0, -1.0)}
 REFUSED = {
-    "==": "an equality leaves no room for points: solve it for one variable, and leave that out of the space",
     "<": "write <=, which is the same for real numbers",
     ">": "write >=, which is the same for real numbers",
     "**": "powers are not linear: give a function of the point instead",
 }
-REFUSED |= {"=": REFUSED["=="], "!=": "write <= or >=", "^": REFUSED["**"]}
+REFUSED |= {"=": "write ==", "!=": "write <= or >=", "^": REFUSED["**"]}
+NO_ROOM = "an equality leaves no room for points beside continuous variables: solve it for one, and leave that out"
 Affine = dict[int, float]  # a number plus multiples of variables: position -> coefficient
 ONE = -1  # the position of the number
 
@@ -185,7 +203,7 @@ ONE = -1  # the position of the number
 class _Reader:
     """Reads linear conditions by recursive descent; nothing is executed, and a sum may have any number of terms.
 
-    condition   sum (<= | >=) sum [(<= | >=) sum]        0 <= a - b <= 10 is two conditions
+    condition   sum (<= | >= | ==) sum [(<= | >=) sum]   0 <= a - b <= 10 is two conditions, and so is a == b
     sum         product {(+ | -) product}
     product     factor {(* | /) factor}                  at most one factor has a variable in it
     factor      number | name | 'any name' | ( sum ) | - factor | + factor | sum(first : last)
@@ -222,7 +240,14 @@ class _Reader:
 
     def conditions(self) -> list[tuple[Affine, float, float]]:
         """Terms, limit and sign of each: terms <= limit, and the sign is -1 where it was written with >=."""
-        sides, signs = [self.sum()], []
+        try:
+            return self._conditions()
+        except RecursionError:
+            self.fail("it is nested too deeply")
+
+    def _conditions(self) -> list[tuple[Affine, float, float]]:
+        sides: list[Affine] = [self.sum()]
+        signs: list[tuple[float, ...]] = []
         while (relation := self.take(*RELATIONS, *REFUSED)) is not None:
             if relation in REFUSED:
                 self.fail(REFUSED[relation])
@@ -231,9 +256,10 @@ class _Reader:
         if self.tokens[self.at][0] != "end":
             self.fail(f"{self.tokens[self.at][1]!r} is not expected there")
         if not 1 <= len(signs) <= 2:
-            self.fail("it needs one <= or >=, such as 'x1 + 2*x2 <= 100'")
+            self.fail("it needs one <= or >= or ==, such as 'x1 + 2*x2 <= 100'")
         found = []
-        for left, right, sign in zip(sides, sides[1:], signs, strict=False):
+        pairs = zip(sides, sides[1:], signs, strict=False)
+        for left, right, sign in ((left, right, sign) for left, right, both in pairs for sign in both):
             moved = {v: sign * (left.get(v, 0.0) - right.get(v, 0.0)) for v in {**left, **right}}
             limit = 0.0 - moved.pop(ONE, 0.0)
             terms = {v: c for v, c in moved.items() if c != 0.0}
@@ -318,11 +344,8 @@ def _tabled(item: Any, space: Space, name: str) -> list[Row]:
     low, high = (np.broadcast_to(np.asarray(limit, np.float64), len(table)) for limit in (item.lb, item.ub))
     rows = []
     for i, a in enumerate(table):
-        if low[i] >= high[i]:
-            raise InputError(
-                f"row {i} of {name} has limits {low[i]:g} and {high[i]:g}: the lower must be smaller; an equality "
-                f"leaves no room for points, solve it for one variable and leave that out of the space"
-            )
+        if low[i] > high[i]:
+            raise InputError(f"row {i} of {name} has limits {low[i]:g} and {high[i]:g}: the lower must not be larger")
         if not a.any():
             raise InputError(f"row {i} of {name} has no variable in it: leave it out")
         if high[i] < np.inf:
@@ -332,11 +355,11 @@ def _tabled(item: Any, space: Space, name: str) -> list[Row]:
     return rows
 
 
-def _tested(item: Any, i: int) -> Test:
+def _tested(item: Any, i: int, space: Space) -> Test:
     low, high = np.asarray(item.lb, np.float64), np.asarray(item.ub, np.float64)
     if low.size != high.size and 1 not in (low.size, high.size):
         raise InputError(f"constraint {i} has {low.size} lower limits and {high.size} upper ones: give as many of both")
-    if np.any(low >= high):
+    if np.any(low > high) or (np.any(low == high) and not np.isfinite(space.sizes).all()):
         raise InputError(f"constraint {i} has limits {item.lb} and {item.ub}: the lower must be smaller")
     return Test(f"constraint {i} ({_name(item.fun)})", item.fun, *np.broadcast_arrays(low, high))
 
@@ -356,18 +379,36 @@ def _check_numbers(row: Row, space: Space) -> None:
             )
 
 
-def _check_room(rows: Sequence[Row]) -> None:
-    """Refuse two rows that hold together on a plane alone: they are an equality."""
-    tightest: dict[bytes, tuple[float, str]] = {}  # limit and name, by direction
-    for row in rows:
+def _with_room(rows: Sequence[Row], space: Space) -> list[Row]:
+    """The rows, of which two may leave a plane alone where their variables are discrete: an equality.
+
+    It is forgiven the rounding of sums that are not whole numbers.
+    """
+    tightest: dict[bytes, tuple[float, int]] = {}  # limit and place, by direction
+    loose: dict[int, float] = {}
+    for i, row in enumerate(rows):
         length = float(np.abs(row.coefficients).max())
         direction, limit = (row.coefficients / length).round(DIGITS) + 0.0, row.limit / length  # no -0
-        opposite, name = tightest.get((0.0 - direction).tobytes(), (math.inf, ""))
+        opposite, at = tightest.get((0.0 - direction).tobytes(), (math.inf, -1))
         if math.isclose(limit, -opposite, rel_tol=10.0**-DIGITS):
-            both = f" {name}" if row.name == name else f"s {name} and {row.name} together"
-            raise InputError(f"the constraint{both} cannot be used: {REFUSED['==']}")
+            about = np.flatnonzero(row.coefficients)
+            if not np.isfinite(space.sizes[about]).all():
+                names = [row.name] if row.name == rows[at].name else [rows[at].name, row.name]
+                both = f" {names[0]}" if len(names) == 1 else f"s {' and '.join(names)} together"
+                raise InputError(f"the constraint{both} cannot be used: {NO_ROOM}")
+            values = np.concatenate(
+                [
+                    row.coefficients,
+                    [row.limit],
+                    *(space.nth(int(v), np.arange(min(2.0, space.sizes[v]))) for v in about),
+                ]
+            )
+            largest = np.abs(row.coefficients) @ np.abs(space.bounds).max(axis=1)
+            rounding = 0.0 if (values == np.rint(values)).all() else float(largest) * 10.0**-DIGITS
+            loose[i] = loose[at] = rounding
         key = direction.tobytes()
-        tightest[key] = min(tightest.get(key, (math.inf, "")), (limit, row.name))
+        tightest[key] = min(tightest.get(key, (math.inf, -1)), (limit, i))
+    return [replace(row, limit=row.limit + loose.get(i, 0.0)) for i, row in enumerate(rows)]
 
 
 def _name(function: Any) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mctsvs.space.constraints import Row
 from mctsvs.space.space import Space
+from mctsvs.space.variables import Ordinal
 from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import Array, Indices, InputError
 
@@ -30,8 +31,8 @@ def deepest(half_spaces: HalfSpaces, rows: Sequence[Row], space: Space) -> Array
     A, b, k = half_spaces.A, half_spaces.b, len(half_spaces.variables)
     low, high = space.bounds[half_spaces.variables].T
     sizes = space.sizes[half_spaces.variables]
-    # A variable on a grid is counted in its steps; one whose values are listed is taken for continuous.
-    steps = np.array([_step(space, int(v)) for v in half_spaces.variables])
+    # A variable on a grid is counted in its steps; one of uneven or very many values is taken for continuous.
+    steps = np.array([step_of(space, int(v)) * (space.sizes[v] < 1e6) for v in half_spaces.variables])
     even = steps > 0.0
     unit = np.where(even, steps / (high - low), 1.0)
     free = np.eye(k)[~even]
@@ -50,11 +51,12 @@ def deepest(half_spaces: HalfSpaces, rows: Sequence[Row], space: Space) -> Array
     return np.asarray(np.clip(np.where(even, np.rint(found.x[:k]), found.x[:k]) * unit, 0.0, 1.0))
 
 
-def _step(space: Space, v: int) -> float:
+def step_of(space: Space, v: int) -> float:
     """The distance between neighbouring values of a variable, if all are equally far apart; else 0."""
-    if not 1 < space.sizes[v] < 1e6:
+    if not 1 < space.sizes[v] < np.inf:
         return 0.0
-    steps = np.diff(space.values(v))
+    listed = isinstance(space.variables[v], Ordinal)
+    steps = np.diff(space.values(v) if listed else space.nth(v, np.arange(2.0)))
     return float(steps[0]) if np.ptp(steps) <= 1e-9 * steps[0] else 0.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mctsvs.space import constraints as known
+from mctsvs.space.feasible import FeasibleSet
 from mctsvs.space.linear_constraints import MARGIN, ROUNDING, HalfSpaces, Ruler, deepest
 from mctsvs.space.space import Space
 from mctsvs.utils.validation import Array, Indices, InputError
@@ -18,6 +20,10 @@ Mask = npt.NDArray[np.bool_]
 
 HALVINGS = 30  # of the way from a point inside to one outside
 SEARCHED = 4000  # points tried before it is said that none is known that passes all tests
+SCANNED = 1 << 22  # points of a discrete space that are looked at to find one
+TESTED = 1 << 17  # of them with tests, where the space is too large to come to its end
+MISSES = 3  # steps in a row that lead no nearer to a point
+LONGEST = 60  # steps of a walk from one feasible point of a discrete space to the next
 
 
 class Region:
@@ -49,6 +55,12 @@ class Region:
     @property
     def constrained(self) -> bool:
         return bool(self.constraints)
+
+    @cached_property
+    def discrete(self) -> FeasibleSet | None:
+        """What the constraints leave of the discrete variables, where there are both."""
+        found = FeasibleSet(self, self._table, self._limits)
+        return found if self.constrained and len(found.variables) else None
 
     @cached_property
     def levels(self) -> Array:
@@ -112,6 +124,11 @@ class Region:
         if self.contains(middle):
             return middle
         found = self._searched(middle)
+        if found is None and self.discrete is not None and self.discrete.finite:
+            scan = Scan(self, SCANNED)
+            found = next(scan, None)
+            if scan.complete and found is None:
+                raise InputError("no point of the space satisfies the constraints: change one of them, or the bounds")
         if found is None and self.first is None:
             names = ", ".join(test.name for test in self.tests) or "the constraints"
             raise InputError(
@@ -132,7 +149,9 @@ class Region:
         for i in range(SEARCHED):
             step = rng.standard_normal(len(start)) * (rng.random(len(start)) < rng.choice([0.1, 0.5, 1.0]))
             u = rng.random(len(start)) if i < SEARCHED // 4 else np.clip(best + reach * step, 0.0, 1.0)
-            if self.rows:
+            if self.discrete is not None and i % 2 and i < SEARCHED // 4:
+                u = space.encode(self.discrete.patterned(rng))
+            elif self.rows:
                 t = self.half_spaces.moved_inside(self.ruler.read(u[None, self.columns]))
                 u[self.columns] = self.ruler.write(t)[0]
             u = space.snap(u)
@@ -161,7 +180,38 @@ class Region:
                 if nearest is not None and self.contains(nearest):
                     return nearest
                 u = u if nearest is None else nearest
-        return self._between(self.anchor if towards is None else towards, u)
+        return self._approached(self._between(self.anchor if towards is None else towards, u), u)
+
+    def _approached(self, inside: Array, u: Array) -> Array:
+        """A point inside nearer to u than `inside`, where steps of discrete variables lead to one."""
+        if self.discrete is None:
+            return inside
+        rng, distance, missed = self._draws(u), float(((inside - u) ** 2).sum()), 0
+        for _ in range(LONGEST):
+            beside = np.array(list(self.discrete.beside(self.space.decode(inside), rng)))
+            points = self.space.encode(beside.reshape(-1, len(self.space)))
+            points[:, self._continuous] = inside[self._continuous]
+            distances = ((points - u) ** 2).sum(axis=1)
+            if distances.min(initial=np.inf) < distance:
+                inside, distance, missed = points[int(distances.argmin())], float(distances.min()), 0
+            elif (missed := missed + 1) == MISSES:
+                break
+        return inside
+
+    @cached_property
+    def _continuous(self) -> Mask:
+        """(D,) coordinates of continuous variables."""
+        return np.isinf(self.space.sizes)[self.space.owner]
+
+    def strolled(
+        self, inside: Array, rng: np.random.Generator, moved: Indices | None = None, steps: int = LONGEST
+    ) -> Array:
+        """The end of a random walk of the discrete variables `moved`, from a point inside."""
+        if self.discrete is None:
+            return inside
+        steps = min(steps, 2 * len(self.discrete.variables))
+        x = self.discrete.walked(self.space.decode(inside), rng, steps, moved)
+        return np.where(self._continuous, inside, self.space.encode(x))
 
     def _near(self, u: Array, t: Array, free: Mask) -> Array:
         """The point nearest to u, moved inside all half-spaces; then its grid values held, if that helps."""
@@ -235,12 +285,15 @@ class Region:
         if self.contains(u):
             return u
         rng, start = self._draws(u), self.anchor if base is None else base
+        if self.tests:
+            start = self.strolled(start, rng, moved)
         if not self.rows:
             return self._wandered(u, start, rng)
         t = self.ruler.read(start[None, self.columns])[0]
         kept = np.ones(len(t), np.bool_) if moved is None else np.isin(self.half_spaces.variables, moved)
         t[kept] = self.half_spaces.cut(kept, t).walk(t[kept], rng)
-        return self.repair(self._written(u, t), towards=start, moved=moved)
+        point = self.repair(self._written(u, t), towards=start, moved=moved)
+        return self.strolled(start, rng, moved) if np.array_equal(point, start) and not self.tests else point
 
     def room(self, U: Array, moved: Indices) -> Array:
         """(n,) how far each of the points (n, D) is from the half-spaces that the variables `moved` take part in."""
@@ -263,3 +316,31 @@ class Region:
                     break
                 reach /= 2.0
         return start
+
+
+class Scan:
+    """All points inside, one after the other in the order of the space; of a space without continuous variables.
+
+    It ends after so many points that were looked at, or tested; `complete` says whether these were all.
+    """
+
+    def __init__(self, region: Region, most: int) -> None:
+        self.complete, self._most = False, most
+        self._points = self._all(region)
+
+    def __iter__(self) -> Scan:
+        return self
+
+    def __next__(self) -> Array:
+        return next(self._points)
+
+    def _all(self, region: Region) -> Iterator[Array]:
+        feasible = FeasibleSet(region, region._table, region._limits)
+        looked, tested = 0, 0
+        for block, count in feasible.blocks():
+            looked, tested = looked + count, tested + len(block) * len(region.tests)
+            if looked > self._most or (tested > TESTED and region.space.size > self._most):
+                return
+            for x in feasible.satisfying(block):
+                yield region.space.encode(x)
+        self.complete = True

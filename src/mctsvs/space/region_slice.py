@@ -11,6 +11,8 @@ from mctsvs.space.linear_constraints import HalfSpaces, Ruler
 from mctsvs.space.region import Region
 from mctsvs.utils.validation import Array, Indices
 
+STEPS = 3  # between points of a random walk
+
 
 @dataclass(frozen=True, eq=False)
 class RegionSlice:
@@ -60,9 +62,46 @@ class RegionSlice:
         """Whether the point with these coordinates (d,) passes the region's tests."""
         if not self.region.tests:
             return True
+        return self.region.passes(self._whole(z))
+
+    @property
+    def discrete(self) -> bool:
+        """Whether steps of discrete variables lead from one point inside to the next."""
+        return self.region.discrete is not None
+
+    @property
+    def inner(self) -> Array:
+        """(d,) the coordinates of the base, which is inside."""
+        inner: Array = self.base[self.coordinates]
+        return inner
+
+    def beside(self, z: Array, rng: np.random.Generator) -> Array:
+        """(n, d) points inside that differ from z (d,), which is inside too, in a few discrete variables."""
+        discrete, space = self.region.discrete, self.region.space
+        assert discrete is not None
+        beside = list(discrete.beside(space.decode(self._whole(z)), rng, self._variables))
+        return self._continuous_of(z, space.encode(np.array(beside).reshape(-1, len(space))))
+
+    def strolled(self, z: Array, rng: np.random.Generator, n: int) -> Array:
+        """(n, d) points inside, on a random walk of the discrete variables from z (d,)."""
+        walk = [self._whole(z)]
+        for _ in range(n):
+            walk.append(self.region.strolled(walk[-1], rng, self._variables, steps=STEPS))
+        return self._continuous_of(z, np.array(walk[1:]))
+
+    def _whole(self, z: Array) -> Array:
         point = self.base.copy()
         point[self.coordinates] = z
-        return self.region.passes(self.region.space.snap(point))
+        return self.region.space.snap(point)
+
+    def _continuous_of(self, z: Array, points: Array) -> Array:
+        """The points (n, D) in these coordinates, with z's values of continuous variables, bit for bit."""
+        sizes = self.region.space.sizes[self.region.space.owner[self.coordinates]]
+        return np.where(np.isinf(sizes), z, points[:, self.coordinates])
+
+    @property
+    def _variables(self) -> Indices:
+        return np.unique(self.region.space.owner[self.coordinates])
 
     @property
     def tested(self) -> bool:

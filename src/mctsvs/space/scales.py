@@ -74,29 +74,34 @@ class Grid:
         index = np.minimum(np.floor(t.take(self.variables, axis=-1) * self.bins), self.bins - 1)
         return self.tables.decode(np.asarray(self.low + index * self.step))
 
-    def values(self, v: int) -> Array | None:
-        """All values of a variable; None if it has no grid."""
+    def nth(self, v: int, place: Array) -> Array | None:
+        """The values of a variable at these places of its order; None if it has no grid."""
         at = int(np.searchsorted(self.variables, v))
         if at == len(self.variables) or self.variables[at] != v:
             return None
-        index = np.arange(self.bins[at])
         for row in np.flatnonzero(self.tables.at == at):
-            return np.asarray(self.tables.values[row, : len(index)])
-        return np.asarray(self.low[at] + self.step[at] * index)
+            return np.asarray(self.tables.values[row, np.asarray(place, dtype=np.intp)])
+        return np.asarray(self.low[at] + self.step[at] * place)
+
+    def at(self, places: Array) -> Array:
+        """The values at these places of their orders, the first or the last one for those beyond."""
+        places = np.clip(places.take(self.variables, axis=-1), 0.0, self.bins - 1.0)
+        return self.tables.decode(np.asarray(self.low + places * self.step))
 
     def encode(self, x: Array) -> Array:
         """The middles of the values' parts."""
-        return np.asarray((self._index(x) + 0.5) / self.bins)
+        return np.asarray((self.places(x) + 0.5) / self.bins)
 
     def misses(self, x: Array, high: Array) -> Mask:
         """Which values are not on the grid."""
-        nearest = self.tables.decode(np.asarray(self.low + self._index(x) * self.step))
+        nearest = self.tables.decode(np.asarray(self.low + self.places(x) * self.step))
         nearest = np.minimum(nearest, high[self.variables])
         tolerance = np.broadcast_to(1e-6 * self.step, nearest.shape).copy()
         tolerance[..., self.tables.at] = 1e-9 * np.abs(nearest[..., self.tables.at])
         return np.asarray(np.abs(x.take(self.variables, axis=-1) - nearest) > tolerance)
 
-    def _index(self, x: Array) -> Array:
+    def places(self, x: Array) -> Array:
+        """The place that each value has in the order of its variable."""
         place = self.tables.encode(x.take(self.variables, axis=-1))
         index: Array = np.rint((place - self.low) / self.step)
         return np.clip(index, 0.0, self.bins - 1)
@@ -156,6 +161,19 @@ class Scale:
         start, end = self.ends
         # No width: one choice, or ends with the same rounded logarithm.
         return np.asarray(np.clip((t - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0))
+
+    def places(self, x: Array) -> Array:
+        """The place that each value has in the order of its variable; of no meaning for continuous ones."""
+        places = x - self.bounds[0]
+        places[..., self.grid.variables] = self.grid.places(x)
+        return np.asarray(places)
+
+    def at(self, places: Array) -> Array:
+        """The values at these places; NaN where there is none, and continuous ones of no meaning."""
+        low, high = self.bounds
+        x = np.minimum(low + places, high)
+        x[..., self.grid.variables] = self.grid.at(places)
+        return np.where((places >= 0.0) & (places < self.sizes), np.minimum(x, high), np.nan)
 
     def misfits(self, x: Array) -> Mask:
         """Which values are out of bounds, not whole or not on their grid."""

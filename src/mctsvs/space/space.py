@@ -12,7 +12,7 @@ A fixed variable has no place in u and x: only `params` has it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from reprlib import repr as short  # a bad value may be a million numbers long
 from typing import Any
@@ -23,7 +23,7 @@ from mctsvs.space import converters
 from mctsvs.space.conditions import Conditions
 from mctsvs.space.scales import Mask, Scale
 from mctsvs.space.variables import Categorical, Fixed, Float, Floats, Ordinal, Variable, variable_of
-from mctsvs.utils.validation import Array, Indices, InputError, State, as_number
+from mctsvs.utils.validation import Array, Indices, InputError, State, as_number, check_text
 
 MOST_COUNTED = 1 << 17  # combinations of the values that conditions ask for; a run does not come to the end of more
 
@@ -60,6 +60,8 @@ class Space:
         self.fixed = dict(fixed or {})
         if not len(bounds):
             raise InputError(f"the space has 0 variables{' to search' * bool(fixed)}: it must have at least one")
+        for name in names or ():
+            check_text("the name", str(name))
         self._declared, self._variables = None if names is None else tuple(names), tuple(variables)
         self._choices = {v: var.labels for v, var in enumerate(variables) if isinstance(var, Categorical)}
         sizes = np.ones(len(bounds), np.intp)
@@ -203,6 +205,15 @@ class Space:
         """(V,) how many values each variable has; infinite for a continuous one."""
         return self._scale.sizes
 
+    @property
+    def order(self) -> Indices:
+        """(V,) the variables, each behind those that it depends on."""
+        return np.arange(len(self)) if self._conditions is None else self._conditions.order
+
+    def misfits(self, x: Array) -> Mask:
+        """Which values of x, (V,) or (n, V), are out of bounds, not whole or not on their grid."""
+        return self._scale.misfits(x)
+
     @cached_property
     def size(self) -> float:
         """How many points there are; infinite where a variable is continuous, or where they are too many to count."""
@@ -213,7 +224,7 @@ class Space:
         rows = self.every(parents, most=MOST_COUNTED)
         if rows is None:
             return math.inf
-        rest = self._there(rows)
+        rest = self.there(rows)
         rest[:, parents] = False
         with np.errstate(over="ignore"):
             return float(np.where(rest, self.sizes, 1.0).prod(axis=1).sum())
@@ -223,22 +234,34 @@ class Space:
 
         None, if they are more than `most`.
         """
-        rows, everything = self.standard[None], np.arange(len(self))
-        for v in everything if self._conditions is None else self._conditions.order:
+        rows = self.standard[None]
+        for v in self.order:
             if among is not None and v not in among:
                 continue
-            there, values = self._there(rows)[:, v], self.values(v)
-            if len(rows) + there.sum() * (len(values) - 1.0) > most:
+            there = self.there(rows)[:, v]
+            if len(rows) + there.sum() * (self.sizes[v] - 1.0) > most:
                 return None
-            copies = np.where(there, len(values), 1)
+            copies = np.where(there, int(self.sizes[v]), 1)
             rows = np.repeat(rows, copies, axis=0)
-            rows[np.repeat(there, copies), v] = np.tile(values, there.sum())
+            rows[np.repeat(there, copies), v] = np.tile(self.values(v), there.sum())
         return rows
 
     def values(self, v: int) -> Array:
         """All values of a variable that has finitely many, in natural units."""
-        (low, high), values = self.bounds[v], self._scale.grid.values(v)
-        return np.asarray(np.minimum(low + np.arange(self.sizes[v]) if values is None else values, high))
+        return self.nth(v, np.arange(self.sizes[v]))
+
+    def nth(self, v: int, place: Array) -> Array:
+        """The values of such a variable at these places of its order, counted from 0."""
+        (low, high), values = self.bounds[v], self._scale.grid.nth(v, place)
+        return np.asarray(np.minimum(low + place if values is None else values, high))
+
+    def places(self, x: Array) -> Array:
+        """The place that each value of x, (V,) or (n, V), has in its variable's order; continuous: of no meaning."""
+        return self._scale.places(x)
+
+    def at(self, places: Array) -> Array:
+        """x, (V,) or (n, V), with the values at these places; NaN where there is none."""
+        return self._scale.at(places)
 
     @cached_property
     def standard(self) -> Array:
@@ -257,14 +280,15 @@ class Space:
         return self.encode(self.standard) if given else None
 
     def other_value(self, v: int, value: float, reach: int, rng: np.random.Generator) -> float:
-        """Another value of such a variable, at most `reach` steps away; of a category, any other."""
-        values = self.values(v)
-        if len(values) == 1:
+        """Another value of such a variable, at most `reach` places away; of a category, any other."""
+        x = self.standard.copy()
+        x[v] = value
+        place, last = self.places(x)[v], self.sizes[v] - 1.0
+        first, last = (0.0, last) if v in self._choices else (max(0.0, place - reach), min(last, place + reach))
+        if first == last:
             return value
-        at = int(np.abs(values - value).argmin())
-        near = values if v in self._choices else values[max(0, at - reach) : at + reach + 1]
-        others = near[near != values[at]]
-        return float(others[rng.integers(len(others))])
+        other = first + rng.integers(int(last - first))
+        return float(self.nth(v, other + (other >= place)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
@@ -289,7 +313,7 @@ class Space:
     def decode(self, u: Array) -> Array:
         """u, (D,) or (n, D), in natural units: (V,) or (n, V), always within the bounds."""
         x = self._decode(np.clip(_points(u, self.n_coordinates, "u"), 0.0, 1.0))
-        return x if self._conditions is None else np.where(self._there(x), x, self.standard)
+        return x if self._conditions is None else np.where(self.there(x), x, self.standard)
 
     def _decode(self, point: Array) -> Array:
         """As if all variables existed."""
@@ -303,9 +327,9 @@ class Space:
         """Which variables exist at u, (D,) or (n, D): (V,) or (n, V); all, where none has conditions."""
         if self._conditions is None:
             return np.ones((*np.shape(u)[:-1], len(self)), np.bool_)
-        return self._there(self.decode(u))
+        return self.there(self.decode(u))
 
-    def _there(self, x: Array) -> Mask:
+    def there(self, x: Array) -> Mask:
         """Which variables exist at x, in natural units."""
         if self._conditions is None:
             return np.ones(x.shape, np.bool_)
@@ -319,7 +343,7 @@ class Space:
     def encode(self, x: Array) -> Array:
         """The canonical u, (D,) or (n, D), of natural units x, (V,) or (n, V): the inverse of `decode`."""
         x = _points(x, len(self), "x")
-        bad = self._scale.misfits(x)
+        bad = self.misfits(x)
         if bad.any():
             at = tuple(np.argwhere(bad)[0].tolist())
             raise self._misfit(at[-1], x[at].item())
@@ -335,17 +359,28 @@ class Space:
 
     def params_at(self, x: Array) -> dict[str, Any]:
         """name -> Python value at x, (V,), of the variables that exist."""
-        values: list[Any] = x.tolist()
-        for v in np.flatnonzero(self._scale.whole).tolist():
-            values[v] = int(values[v])
+        return next(self.params_of(x[None]))
+
+    def params_of(self, X: Array) -> Iterator[dict[str, Any]]:
+        """name -> Python value at each of X, (n, V), of the variables that exist."""
+        columns: list[list[Any]] = X.T.tolist()
+        for v in self._wholes:
+            columns[v] = list(map(int, columns[v]))
         for v, labels in self._labels.items():
-            values[v] = labels[values[v]]
-        found = dict(zip(self.names, values, strict=True))
-        found |= {name: fixed.value for name, fixed in self.fixed.items()}
-        if self._conditions is not None:
-            there = self._conditions.active(x)
-            found = {name: value for (name, value), is_there in zip(found.items(), there, strict=True) if is_there}
-        return {name: found[name] for name in self._declared or () if name in found} if self.fixed else found
+            columns[v] = [labels[value] for value in columns[v]]
+        there = None if self._conditions is None else self._conditions.active(X)
+        for i, values in enumerate(zip(*columns, strict=True)):
+            found = dict(zip(self.names, values, strict=True))
+            found |= {name: fixed.value for name, fixed in self.fixed.items()}
+            if there is not None:
+                found = {
+                    name: value for (name, value), is_there in zip(found.items(), there[i], strict=True) if is_there
+                }
+            yield {name: found[name] for name in self._declared or () if name in found} if self.fixed else found
+
+    @cached_property
+    def _wholes(self) -> list[int]:
+        return [int(v) for v in np.flatnonzero(self._scale.whole)]
 
     def encode_params(self, params: Mapping[str, Any]) -> Array:
         """The canonical u, (D,), of name -> value: the inverse of `params`."""
@@ -370,7 +405,7 @@ class Space:
                 x[v] = self._natural(v, value)
                 if math.isnan(x[v]) or x[v] > self.bounds[v, 1]:
                     raise self._misfit(v, value)
-        there = self._there(x)
+        there = self.there(x)
         for name, is_there in zip(self.names, there, strict=True):
             if is_there and name not in params:
                 raise InputError(f"variable {name!r} is missing: the names must be {short(self.names)}")
@@ -404,7 +439,7 @@ class Space:
         """Move the coordinates of discrete and absent variables, in `point` itself, to where x has its place."""
         self._place_all(point, x)
         if self._conditions is not None:
-            absent = ~self._there(x)[..., self.owner]
+            absent = ~self.there(x)[..., self.owner]
             np.copyto(point, self._standard_unit, where=absent)
         return point
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mctsvs.utils.validation import Array, InputError, check_bool
+from mctsvs.utils.validation import Array, InputError, check_bool, check_text
 
 # Up to here a grid index, and a whole number on the log scale, survives the way to [0, 1] and back exactly.
 _LARGEST = 2**40
@@ -335,6 +336,7 @@ def _distinct(values: Any, word: str) -> tuple[Any, ...]:
     for value in found:
         if not _is_plain(value):
             raise InputError(f"{word} {short(value)} must be None, a bool, number, string or tuple")
+        check_text(word, json.dumps(value, ensure_ascii=False))
     if len(set(found)) < len(found):
         twice = next(c for i, c in enumerate(found) if c in found[:i])
         raise InputError(f"{word} {twice!r} is there twice: {word}s must differ (1, 1.0 and True do not)")

@@ -89,10 +89,12 @@ def _sentence(path: Path, error: sqlite3.Error) -> StudyError:
         return StudyError(f"the study {name} is locked by another program: close it there")
     if code == sqlite3.SQLITE_CANTOPEN or "unable to open" in text:
         return StudyError(f"cannot open the study {name}: {_why(path)}")
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return damaged(path, "it ends too early")
     if code == sqlite3.SQLITE_IOERR or "I/O" in text:
         return StudyError(f"the disk failed under the study {name} ({text}): what was stored before is kept")
     if code == sqlite3.SQLITE_NOTADB or "not a database" in text:
-        return StudyError(f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs")
+        return DamagedError(f"{name} is not a study, or its beginning is damaged: give a file made by mctsvs")
     return damaged(path, text)
 
 

@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import struct
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from mctsvs.study import codec, files
-from mctsvs.study.errors import LostError, clear_errors, damaged, reading
+from mctsvs.study.errors import DamagedError, LostError, clear_errors, damaged, reading
 from mctsvs.utils.validation import StudyError
 
 APPLICATION = 0x6D637673  # "mcvs", in the file's header
@@ -107,16 +109,25 @@ class Journal:
         self.last = b""  # checksum of the last event read or written
         self.length = 0  # events read or written
         self._synced = 0.0
-        with clear_errors(path):
-            self.connection = _connect(path, readonly)
+        self._overwritten = False
+        self._watch: files.FileWatch | None = None  # of a writer
+        self._guard: files.SQLiteGuard | None = None
+        self._open(readonly)
+
+    def _open(self, readonly: bool) -> None:
+        self._waiting = True  # whether a commit waits for the disk
+        with clear_errors(self.path):
+            self.connection = _connect(self.path, readonly)
             try:
-                _check_header(self.connection, path)
+                _check_header(self.connection, self.path)
                 if not readonly:
                     self.connection.execute("PRAGMA journal_mode = WAL")
-                    self.connection.execute("PRAGMA synchronous = NORMAL")
-                    self._presence = files.FilePresence(path)
+                    self.connection.execute("PRAGMA synchronous = FULL")
+                    self.connection.execute("SELECT seq FROM head").fetchone()  # makes the files beside it
+                    self._guard = files.SQLiteGuard(self.path)
+                    self._watch = files.FileWatch(self.path)
             except BaseException:
-                self.connection.close()
+                self.close()
                 raise
 
     @staticmethod
@@ -201,39 +212,50 @@ class Journal:
             raise damaged(self.path, "the method's state is not what was written")
         return codec.unpack(state.packed)
 
+    def as_stored(self) -> bytes:
+        """The bytes of a file that holds all that this one does."""
+        with self.snapshot():
+            return self.connection.serialize()
+
     # what changes it
 
     def set_meta(self, name: str, value: Any) -> None:
         row = _meta_row(name, value)
-        self._check_present()
-        with clear_errors(self.path):
+        with self._writing():
             self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
 
     def append(self, events: Sequence[Event], state: bytes | None = None) -> None:
         """Events, and the method's state after them, in one transaction."""
-        self._check_present()
         now = time.monotonic()
         wait = now - self._synced > SYNC_SECONDS
         rows, seq, last = _rows(events, self.length, self.last)
-        one = self.connection.execute
-        with clear_errors(self.path):
-            try:
-                if wait:
-                    one("PRAGMA synchronous = FULL")
-                one("BEGIN IMMEDIATE")
-                self._move_head(seq, last)
-                self.connection.executemany(INSERT, rows)
-                if state is not None:
-                    row = (seq, state, _state_checksum(seq, last, state))
-                    one("INSERT OR REPLACE INTO method_state VALUES (0, ?, ?, ?)", row)
-                one("COMMIT")
-            finally:
-                self._roll_back()
-                if wait:
-                    one("PRAGMA synchronous = NORMAL")
+        with self._writing():
+            one = self.connection.execute
+            if wait != self._waiting:
+                one(f"PRAGMA synchronous = {'FULL' if wait else 'NORMAL'}")
+                self._waiting = wait
+            one("BEGIN IMMEDIATE")
+            self._move_head(seq, last)
+            self.connection.executemany(INSERT, rows)
+            if state is not None:
+                row = (seq, state, _state_checksum(seq, last, state))
+                one("INSERT OR REPLACE INTO method_state VALUES (0, ?, ?, ?)", row)
+            one("COMMIT")
         if wait:
             self._synced = now
         self.length, self.last = seq, last
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Around a change: of the file that was opened, and all of it or nothing."""
+        self.check()
+        assert self._watch is not None
+        with clear_errors(self.path):
+            try:
+                yield
+            finally:
+                self._roll_back()
+                self._watch.note()
 
     def _move_head(self, seq: int, last: bytes) -> None:
         """Events follow what this process has read or written, nothing else."""
@@ -248,14 +270,57 @@ class Journal:
         if self.connection.in_transaction:
             self.connection.rollback()
 
-    def _check_present(self) -> None:
-        what = self._presence.wrong()
-        if what:
-            raise LostError(f"the study {str(self.path)!r} was lost during the run ({what})")
+    def check(self) -> None:
+        """Where anybody has changed the file, it must still hold all that was read and written; raises a `LostError`.
+
+        SQLite reads again only what it has not in memory, so the file is read by a connection of its own.
+        """
+        if self._watch is None or not self._watch.changed:
+            return
+        what = self._watch.gone
+        if not what:
+            try:
+                if self._watch.log_gone:
+                    self.close()  # which writes what was in the log to the file
+                    self._watch.note_file()
+                    self._open(readonly=False)
+                seen = self._watch.now()
+                self._compare()
+                self._watch.seen = seen
+                return
+            except DamagedError:
+                self._overwritten, what = True, "it was overwritten or cut off"
+        raise LostError(f"the study {str(self.path)!r} was lost during the run ({what})")
+
+    def _compare(self) -> None:
+        """Everything in the file is as it was written, and what this process knows of is in it."""
+        other = Journal(self.path, readonly=True)
+        try:
+            with other.snapshot():
+                other.meta()
+                state, events = other.method_state(), other.events()
+                known = (other.length, other.last) == (self.length, self.last)
+                for _ in events:
+                    known |= (other.length, other.last) == (self.length, self.last)
+                    if state is not None and state.seq == other.length:
+                        other.unpacked(state)
+        finally:
+            other.close()
+        if not known:
+            raise damaged(self.path, "its events are others")
 
     def close(self) -> None:
-        with clear_errors(self.path):
-            self.connection.close()
+        guard, self._guard = self._guard, None
+        try:
+            if guard is not None and not self._overwritten:
+                guard.unlock()
+            with clear_errors(self.path):
+                self.connection.close()
+            if self._watch is not None and self._overwritten:
+                self._watch.remove_log()
+        finally:
+            if guard is not None:
+                guard.close()
 
 
 def _meta_row(name: str, value: Any) -> tuple[str, bytes, bytes]:
@@ -283,7 +348,7 @@ def _check_header(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
     if application != APPLICATION:
-        raise StudyError(f"{str(path)!r} is not a study: it is an SQLite file of another program")
+        raise DamagedError(f"{str(path)!r} is not a study: it is an SQLite file of another program")
     if version != FORMAT:
         raise StudyError(
             f"the study {str(path)!r} has format {version}, and this version of mctsvs reads format {FORMAT}: open it "
@@ -295,7 +360,7 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     """A connection that makes no file where there is none.
 
     A reader that may write, and does not, tidies up the helper files when it is the last one to close. Where it may
-    not write, the study can be read all the same.
+    not write, or SQLite cannot, the study can be read all the same.
     """
     address = f"file:{quote(str(path.absolute()))}"
 
@@ -311,13 +376,34 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
 
     if not readonly:
         return connect("mode=rw")
-    if path.is_file() and os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK):
-        connection = connect("mode=rw")
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+    writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     try:
-        return connect("mode=ro")
-    except sqlite3.OperationalError:
-        if path.is_file() and not Path(f"{path}-wal").exists():
-            return connect("mode=ro&immutable=1")
+        connection = connect("mode=rw" if writable else "mode=ro")
+    except sqlite3.OperationalError as error:
+        if not path.is_file() or error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            raise
+        with suppress(OSError, sqlite3.Error):  # what is wrong with the file itself is what counts
+            return _copied(path)
         raise
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _copied(path: Path) -> sqlite3.Connection:
+    """The study in memory, where SQLite cannot make the files that it wants beside it, as on a full disk."""
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        if not os.path.exists(f"{path}-wal"):
+            address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+            with closing(sqlite3.connect(address, uri=True)) as alone:
+                alone.backup(memory)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                for ending in ("", "-wal"):
+                    shutil.copyfile(f"{path}{ending}", f"{folder}/copy{ending}")
+                with closing(sqlite3.connect(f"{folder}/copy")) as copy:
+                    copy.backup(memory)
+    except BaseException:
+        memory.close()
+        raise
+    return memory

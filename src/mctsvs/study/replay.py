@@ -24,7 +24,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails, TrialTimes
 from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space
-from mctsvs.space.constraints import given_again
+from mctsvs.space.constraints import Unstored, given_again
 from mctsvs.study import codec
 from mctsvs.study.errors import DamagedError, damaged
 from mctsvs.study.journal import Event, Journal
@@ -148,18 +148,19 @@ def read(journal: Journal, *, method_state: bool = True) -> StudyContents:
     return contents
 
 
-def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
+def revive(contents: StudyContents, constraints: Any = None, *, readonly: bool = False) -> Optimizer:
     """The optimizer that wrote these contents, as it was after the last event; it takes over the trials.
 
-    `constraints` are needed where functions are among them.
+    `constraints` are needed where functions are among them, unless nothing more is asked of it.
     """
+    unstored = Unstored() if readonly and constraints is None else None
     identity = contents.identity
     opt = Optimizer(
         contents.space,
         direction=identity["direction"],
         method=identity["method"],
         seed=identity["seed"],
-        constraints=given_again(identity.get("constraints", []), constraints),
+        constraints=given_again(identity.get("constraints", []), constraints, unstored),
         **identity["options"],
     )
     enqueued = iter(contents.enqueued)
@@ -180,10 +181,12 @@ def revive(contents: StudyContents, constraints: Any = None) -> Optimizer:
                 opt._core.queue.append(next(enqueued))
             elif kind == "import":
                 opt._core.insert(contents.trials[event.number].unit, value_of(event), event.text, details_of(event))
-    if not same:
+    if unstored is not None:
+        unstored.repeating = False
+    elif not same:
         warnings.warn(
-            "this machine computes other points than the one that wrote the study: the run goes on, but not bit for "
-            "bit as it would have gone on there",
+            "this machine or version of mctsvs computes other points than those that wrote the study: the run goes on, "
+            "but not bit for bit as it would have gone on there",
             RuntimeWarning,
             stacklevel=3,
         )

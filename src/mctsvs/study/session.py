@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.trial import Trial, TrialDetails, unknown_constraint, with_all
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
-from mctsvs.study.files import WriterLock, save_beside
+from mctsvs.study.files import WriterLock, save_beside, write_new
 from mctsvs.study.journal import Event, Journal
 from mctsvs.study.replay import StudyContents, details_of, read, revive, value_of
 from mctsvs.study.tables import Row
@@ -50,6 +50,7 @@ class Session:
         self.journal = Journal(path, readonly=lock is None)
         try:
             self._contents = read(self.journal)
+            self._meta = self.journal.meta()
         except BaseException:
             self.journal.close()
             raise
@@ -127,13 +128,13 @@ class Session:
                 f"because a study says so: name it with method="
             )
         try:
-            return revive(current, self.constraints)
+            return revive(current, self.constraints, readonly=self.lock is None)
         except InputError:  # such as a library that is not installed here
             raise
         except Exception:  # another version of the method has another state; what happened is the same
             self._contents = read(self.journal, method_state=False)
         try:
-            return revive(self._contents, self.constraints)
+            return revive(self._contents, self.constraints, readonly=self.lock is None)
         except InputError:
             raise
         except Exception as error:
@@ -246,11 +247,9 @@ class Session:
                 self._store([], state=True)
 
     def set_attr(self, name: str, value: Any) -> None:
-        with self.writing():
-            try:
-                self.journal.set_meta(name, value)
-            except LostError as error:
-                raise self._saved_elsewhere(error, []) from None
+        with self.writing(), self._saving([], {name: value}):
+            self.journal.set_meta(name, value)
+            self._meta[name] = codec.unpack(codec.pack(value))
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
@@ -311,30 +310,37 @@ class Session:
         if state:
             assert self._optimizer is not None
             packed = codec.pack(self._optimizer._core.method_state())
-        try:
+        with self._saving(events):
             self.journal.append(events, packed)
-        except LostError as error:
-            raise self._saved_elsewhere(error, events) from None
         for event in events:
             self._contents.note(event)
         self._stale = stale
         if state:
             self._thinking, self._price = 0.0, time.perf_counter() - before
 
-    def _saved_elsewhere(self, error: LostError, events: Sequence[Event]) -> LostError:
-        """The file is gone: all that this process has of it goes into another one, these events included."""
-        for event in events:
-            self._contents.note(event)
-        self._stale = False  # there is nothing to read any longer
-        identity = {"identity": self._contents.identity}
-        trials = self._contents.trials if self._optimizer is None else self._optimizer.trials
+    @contextlib.contextmanager
+    def _saving(self, events: Sequence[Event], attrs: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Where the file is lost, all that this process has of it goes into another one, these included."""
         try:
-            where = save_beside(self.path, Journal.as_bytes(identity, self._contents.events(trials)))
-        except StudyError as failure:
-            self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
-        else:
-            self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that file"
-        return LostError(self._ended)
+            yield
+        except LostError as error:
+            for event in events:
+                self._contents.note(event)
+            self._stale = False  # there is nothing to read any longer
+            trials = self._contents.trials if self._optimizer is None else self._optimizer.trials
+            try:
+                where = save_beside(
+                    self.path, Journal.as_bytes({**self._meta, **(attrs or {})}, self._contents.events(trials))
+                )
+            except StudyError as failure:
+                self._ended = f"{error}, and {failure}: export() still writes the trials of this process"
+            else:
+                self._ended = f"{error}: all {len(trials)} trials are saved in {str(where)!r}, go on with that file"
+            raise LostError(self._ended) from None
+
+    def backup(self, path: Path) -> None:
+        with self.mutex:
+            write_new(path, self.journal.as_stored())
 
     def close(self, why: str = "") -> None:
         """Store what is worth it and let other processes write; done again, it does nothing."""
@@ -344,11 +350,15 @@ class Session:
             try:
                 if self.lock is not None and not self._ended:
                     self.save_if_possible()
+                    with self._saving([]):
+                        self.journal.check()
             finally:
                 self._ended = why or self._ended or f"the study {str(self.path)!r} is closed: open it again"
-                self.journal.close()
-                if self.lock is not None:
-                    self.lock.release()
+                try:
+                    self.journal.close()
+                finally:
+                    if self.lock is not None:
+                        self.lock.release()
 
 
 def _merged(early: TrialDetails, now: TrialDetails, names: Sequence[str]) -> TrialDetails:

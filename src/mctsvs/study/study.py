@@ -344,16 +344,9 @@ class Study:
             >>> study.import_points("earlier.csv")
         """
         self._session.check_writable()
-        rows = tables.rows(source, self.space, self.direction)
+        rows = tables.rows(source, self.optimizer.region, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
-        for i, (unit, *_) in enumerate(rows, 1):
-            try:
-                self.optimizer.region.check(unit)
-            except InputError as error:
-                named = isinstance(source, str | os.PathLike)
-                place = f"row {i} of the file {str(source)!r}" if named else f"evaluation {i} of the source"
-                raise InputError(f"{place}: {error}") from None
         self._session.insert(rows)
         return len(rows)
 
@@ -421,7 +414,7 @@ class Study:
                 f"{reason.message}, trial {last.number} with: {last.message}. "
                 f"All {self.evaluated} evaluations are stored: mend the function and call optimize again"
             )
-        if reason.status is StopStatus.EXHAUSTED:
+        if reason.status in (StopStatus.EXHAUSTED, StopStatus.NOT_FOUND):
             warnings.warn(f"{reason.message}; the run ends", RuntimeWarning, stacklevel=2)
         self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
         if not self.evaluated:
@@ -491,11 +484,14 @@ class Study:
 
         return write(self, path)
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the trials as a table that `import_points` reads.
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the trials that were told as a table. `import_points` reads it back unchanged.
 
         Args:
             path: The file to write. Its name ends in .csv or .parquet.
+
+        Returns:
+            How many they are.
 
         Raises:
             InputError: The file cannot be written, or a library for it is not installed.
@@ -503,10 +499,27 @@ class Study:
         Example:
             >>> study.export("trials.csv")
         """
-        tables.export(Path(path), self.trials, self.space)
+        return tables.export(Path(path), self.trials, self.space)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a complete copy of the study as it is now, also while it runs: a study that opens and goes on.
+
+        Args:
+            path: A new file.
+
+        Raises:
+            StudyError: The file exists already, or cannot be written.
+
+        Example:
+            >>> study.backup("run-monday.db")
+        """
+        self._session.backup(checked_path(path))
 
     def close(self) -> None:
         """Close the file, so that other processes can write to it. Closing it again does nothing.
+
+        Raises:
+            StudyError: The file was lost or overwritten since the last trial. Everything is saved beside it.
 
         Example:
             >>> study.close()

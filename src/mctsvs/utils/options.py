@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar
 from mctsvs.utils.validation import InputError, check_bool, check_choice, check_count, check_number
 
 Own = TypeVar("Own", bound="Options")
+MOST = 10_000  # of a whole number without a limit of its own: a file by somebody else must not ask for days
 
 
 def option(
@@ -60,7 +61,7 @@ def _checked(name: str, value: Any, kind: str, limits: dict[str, Any], among: tu
     if value is None and optional:
         return None
     if kind == "int":
-        return check_count(name, value, **{"least": 1, **limits})
+        return check_count(name, value, **{"least": 1, "most": MOST, **limits})
     if kind == "float":
         check_number(name, value, **limits)
     elif kind == "bool":

@@ -170,5 +170,14 @@ def check_seed(seed: Any) -> int:
     return check_count("seed", seed, least=0)
 
 
+def check_text(what: str, text: str) -> str:
+    """A text that a file can hold: without lone surrogates, halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} {short(text)} cannot be used: it has a part that is no character") from None
+    return text
+
+
 class EvaluationFailed(Exception):
     """One line that says why; a run records it and goes on."""

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from mctsvs.optimizer.active_variables import VariableStatus
 from mctsvs.utils.formatting import clock, percent, printable
+from mctsvs.utils.output import Output
 from mctsvs.visualization.progress import ProgressView, RunStats
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
@@ -135,7 +136,7 @@ class LogLines:
     """A line at each tenth of the evaluations and when the phase changes, for logs and pipes."""
 
     def __init__(self, stream: Any = None) -> None:
-        self.stream = stream or sys.stderr
+        self.stream = stream or Output(sys.stderr)
         self.phase = ""
 
     def begin(self, account: RunStats) -> None:
@@ -215,7 +216,7 @@ def choose_view(*, keep: bool = True, lines: bool = False) -> ProgressView | Non
         return NotebookView(display)
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console = Console(file=Output(sys.stderr))  # type: ignore[arg-type]
     if console.is_terminal and not console.is_dumb_terminal:
         return TerminalView(console, keep=keep)
     return LogLines() if lines else None

@@ -182,7 +182,7 @@ def test_one_variable() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"population": 3}, "population=3 cannot be used: it must be a whole number, 4 or more"),
+        ({"population": 3}, "population=3 cannot be used: it must be a whole number, from 4 to 10000"),
         ({"sigma": 0.0}, "sigma=0.0 cannot be used: it must be a number, above 0, at most 1"),
         ({"sigma": 1.5}, "sigma=1.5 cannot be used"),
         ({"covariance": "block"}, "unknown covariance 'block': use one of auto, full, diagonal"),

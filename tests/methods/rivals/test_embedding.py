@@ -140,7 +140,7 @@ def test_asking_for_many_crosses_the_end_of_the_design() -> None:
 @pytest.mark.parametrize("method", ["hesbo", "rembo", "alebo"])
 @pytest.mark.parametrize("d", [0, 41, 2.5, True])
 def test_a_wrong_d_is_refused(method: str, d: Any) -> None:
-    with pytest.raises(InputError, match=r"d=.*whole number, (1 or more|from 1 to 40)"):
+    with pytest.raises(InputError, match=r"d=.*whole number, from 1 to (40|10000)"):
         registry.make(method, np.arange(41), np.random.default_rng(0), d=d)
 
 

@@ -210,7 +210,9 @@ def test_it_finds_the_six_variables_of_hartmann_among_a_hundred() -> None:
     assert len(opt.trials) <= 80
     assert problem.active is not None
     assert np.array_equal(engine.model.active, np.sort(problem.active))
-    assert set(np.asarray(engine.found())) == set(problem.active)
+    found = engine.found()
+    assert found is not None
+    assert set(found.tolist()) == set(problem.active)
 
 
 def test_wrong_options_are_refused() -> None:

@@ -68,7 +68,7 @@ def test_better_than_its_initial_design() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"d": 0}, "d=0 cannot be used: it must be a whole number, 1 or more"),
+        ({"d": 0}, "d=0 cannot be used: it must be a whole number, from 1 to 10000"),
         ({"d": 4}, "d=4 cannot be used: it must be a whole number, from 1 to 3"),
         ({"interval": 0}, "interval=0 cannot be used"),
         ({"learning_rate": 0.0}, "learning_rate=0.0 cannot be used: it must be a number, above 0"),

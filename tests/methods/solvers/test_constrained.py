@@ -90,7 +90,8 @@ def test_constraints_that_always_hold_and_no_value_at_all(method: str) -> None:
     opt = Optimizer([(0.0, 1.0)] * 4, method=method, seed=0)
     for _ in range(20):
         opt.tell(opt.ask()[0], None, constraints={"c": -1.0})
-    assert len({trial.x.tobytes() for trial in opt.trials}) == 20
+    repeats = sum(trial.purpose == "looking for noise" for trial in opt.trials)
+    assert len({trial.x.tobytes() for trial in opt.trials}) == 20 - repeats
 
 
 @pytest.mark.parametrize("method", ["auto", "scbo", "bo", "random"])

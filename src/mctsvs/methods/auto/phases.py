@@ -120,9 +120,14 @@ class NoiseTest(Phase):
 
     probe: ActiveCountTest
 
+    def settled(self, search: Auto) -> Phase:
+        if search.noisy is None:
+            return self
+        return OptimiseFullSpace() if search.noisy else self.without_noise(search)
+
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         if search.noisy is not None:
-            return (OptimiseFullSpace() if search.noisy else self.without_noise(search)).next(search, waiting)
+            return self.settled(search).next(search, waiting)
         if not search.waits_for(TestKind.REPEAT):
             return search.repeat(), self
         question, after = self.without_noise(search).next(search, waiting)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs.utils.formatting import duration, listed, plural, short_number, shortened
-from mctsvs.utils.validation import InputError
+from mctsvs.utils.written import written
 from mctsvs.visualization import curves, variables
 from mctsvs.visualization.report import figures
 from mctsvs.visualization.report.page import figures_of, navigation, page, section_html
@@ -45,12 +45,9 @@ def write(source: Any, path: str | os.PathLike[str]) -> Path:
     Example:
         >>> write({"one seed": result, "another": other}, "both.html")
     """
-    text = html(source)
     path = Path(path)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+    with written(path):
+        path.write_text(html(source), encoding="utf-8")
     return path
 
 
