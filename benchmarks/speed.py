@@ -317,7 +317,7 @@ def run(budget, report):
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
             print(time.process_time() - started - inside, max(values), memory, flush=True)
             input()
-        if len(values) == budget:  # before the importance of the variables is computed
+        if len(values) == budget:  # before anything is said of the variables
             raise Done
     try:
         mctsvs.maximize(f, problem.bounds, budget=budget, seed=seed, method=method, callback=told)

@@ -64,8 +64,9 @@ def main() -> None:
     )
     print(result)
     print(f"yield {result.fun:.3f}, feasible: {result.feasible}")
-    for name, score in list(result.importance.items())[:8]:
-        print(f"  {name:<20}{score:6.2f}   best {result.x[name]:.4g}")
+    for row in result.variables:
+        if row.status == "active":
+            print(f"  {row}: best at {result.x[row.name]:.4g}")
 
 
 if __name__ == "__main__":

@@ -26,8 +26,6 @@ PROBLEM, BUDGET, SEEN, SEED = "Hartmann6_300", 200, 78, 3
 class Patient:
     """A view that draws nothing, and so sees every account."""
 
-    wants_importance = True
-
     def begin(self, account: RunStats) -> None: ...
 
     def told(self, account: RunStats, due: bool) -> None: ...
@@ -65,7 +63,7 @@ def report() -> None:
         tab = browser.new_page(viewport={"width": 960, "height": 1010}, color_scheme="light")
         tab.goto(page)
         tab.add_style_tag(content="section { padding-left: 16px; padding-right: 16px; border: 0; }")
-        for name in ("convergence", "importance", "tree", "story", "selection", "slices"):
+        for name in ("convergence", "variables", "story", "selection", "slices"):
             section = tab.locator(f"#{name}")
             section.scroll_into_view_if_needed()
             section.locator(".main-svg").last.wait_for()

@@ -2,7 +2,7 @@
 
 >>> import mctsvs
 >>> result = mctsvs.minimize(f, [(-5, 10)] * 300, budget=600, seed=0)
->>> result.x, result.fun, result.importance
+>>> result.x, result.fun, result.variables
 """
 
 from __future__ import annotations

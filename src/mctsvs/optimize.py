@@ -23,7 +23,7 @@ from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.optimizer import SETTINGS
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.utils.formatting import listed, printable
-from mctsvs.utils.validation import EvaluationFailed, InputError, check_count
+from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_count
 
 if TYPE_CHECKING:
     import pandas
@@ -322,6 +322,7 @@ class Result:
         recommend: Computes `recommendation`.
         before: Evaluations of earlier calls, which the study has kept.
         explain: Computes `variables`.
+        expected: Mean and deviation of the objective at points of the unit cube, by the model that pictures show.
 
     Example:
         >>> result = minimize(f, [(0, 1)] * 50, budget=100)
@@ -340,6 +341,7 @@ class Result:
     recommend: Callable[[], Recommendation] | None = None
     before: int = 0
     explain: Callable[[], VariableStatuses] | None = None
+    expected: Callable[[Array], tuple[Array, Array]] | None = None
 
     @property
     def success(self) -> bool:
@@ -364,7 +366,7 @@ class Result:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: what follows from the optimizer is computed, and the optimizer left behind."""
         computed = {"recommendation": self.recommendation, "variables": self.variables}
-        return {**self.__dict__, **computed, "recommend": None, "explain": None}
+        return {**self.__dict__, **computed, "recommend": None, "explain": None, "expected": None}
 
     @property
     def nfev(self) -> int:
@@ -447,20 +449,9 @@ def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
             where, value, number, recommend = chosen.trial.argument, chosen.mean, chosen.trial.number, lambda: chosen
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
     message = ", ".join(parts)
-    return Result(
-        where,
-        value,
-        opt.trials,
-        ending.status,
-        message,
-        number,
-        opt.tree,
-        about,
-        best,
-        recommend,
-        before,
-        opt.variables,
-    )
+    computed: dict[str, Any] = {"recommend": recommend, "explain": opt.variables, "expected": opt._core.expected}
+    known = (ending.status, message, number, opt.tree, about, best)
+    return Result(where, value, opt.trials, *known, **computed, before=before)
 
 
 def violated(trial: Trial) -> str:

@@ -24,7 +24,7 @@ def test_run_prints_the_result_and_writes_the_record(tmp_path: Path, capsys: pyt
     arguments = ["bench", "run", "Hartmann6_30", "--budget", "40", "--seed", "7", "--json", str(file), "--shuffle"]
     assert main(arguments) == 0
     printed = capsys.readouterr().out
-    for word in ("best value", "optimum 3.32237", "thinking", "recall", "variables found"):
+    for word in ("best value", "optimum 3.32237", "thinking", "recall", "variables  "):
         assert word in printed
     record = json.loads(file.read_text())
     assert (record["problem"], record["method"], record["seed"], record["budget"]) == (

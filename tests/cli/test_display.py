@@ -20,6 +20,7 @@ from mctsvs.cli.commands import parser
 from mctsvs.cli.completion import script
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.methods.registry import METHODS
+from mctsvs.optimizer.active_variables import VariableStatus, VariableStatuses
 
 NAMES = {"method": list(METHODS), "problem": ["Hartmann6_300"]}
 
@@ -28,7 +29,8 @@ def test_lines_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "run", "Hartmann6_60", "--budget", "40", "--seed", "1"]) == 0
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == "auto on Hartmann6_60: 0/40, no value yet, first points"
-    assert lines[-1].startswith("40/40, best ")
+    assert lines[-2].startswith("40/40, best ")
+    assert lines[-1].endswith(" act")
     assert main(["bench", "run", "Hartmann6_60", "--budget", "5", "--quiet"]) == 0
     assert capfd.readouterr().err == ""
 
@@ -54,25 +56,27 @@ def test_a_display_on_a_terminal() -> None:
     assert text.rindex("best value      ") > text.rindex("40/40 evaluations")
 
 
-def test_show_prints_table_and_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_a_table_of_active_variables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "run.db")
     assert main(["bench", "run", "Hartmann6_300", "--budget", "90", "--seed", "1", "--study", path, "--quiet"]) == 0
     capsys.readouterr()
     assert main(["show", path]) == 0
     printed = capsys.readouterr().out
-    assert re.search(r"variable +importance +at the best point *\n", printed)
-    assert re.search(r"x[0-5] +1\.000  █+  0\.\d+ *\n", printed)
-    assert re.search(r"\n300 variables \(x0, .*\), value .*, visits \d+\n├── ", printed)
+    assert re.search(r"variable +at least +of range +trials +at the best point *\n", printed)
+    assert re.search(r"x[0-5] +\d\.\d+ +\d+% +█.* +\d+ and \d+ +0\.\d+ *\n", printed)
+    assert re.search(r"variables +x[0-5],.* act; .* of the 6 that truly act are named", printed)
+    assert "importance" not in printed
 
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_table_and_tree_keep_within_the_width(width: int) -> None:
     names = tuple(f"a_rather_long_name_of_a_variable_{i}" for i in range(50))
-    scores = {name: 1.0 - i / 50 for i, name in enumerate(names)}
+    rows = [VariableStatus(name, "active", 0.3, 1.0 - i / 50, (12, 19)) for i, name in enumerate(names)]
+    found = VariableStatuses(rows, "a_rather_long_name_of_a_variable_0 and others act")
     root = Node(np.arange(50), children=(Node(np.arange(25)), Node(np.arange(25, 50))))
     stream = io.StringIO()
     console = Console(file=stream, width=width)
-    console.print(summary.table(scores, dict.fromkeys(names, 0.123456789), width))
+    console.print(summary.table(found, dict.fromkeys(names, 0.123456789), width))
     console.print(summary.branches(root, names))
     lines = stream.getvalue().splitlines()
     assert max(len(line) for line in lines) <= width

@@ -12,6 +12,7 @@ import pytest
 from mctsvs import Categorical, Study
 from mctsvs.cli import main, summary
 from mctsvs.cli.commands import parser
+from mctsvs.optimizer.active_variables import VariableStatus, VariableStatuses
 
 NASTY = "\x1b[2Jgone\r\x9b31m"
 OBJECTIVE = """
@@ -101,19 +102,33 @@ def test_the_papers_settings_are_refused_where_it_has_none(method: str, capsys: 
     assert main(["bench", "run", "Levy10_20", "--method", "mcts-vs-bo", "--paper", "--budget", "5"]) == 0
 
 
-def test_found_is_what_probably_matters() -> None:
-    scores = {"a": 1.0, "b": 0.51, "c": 0.5, "d": 0.1}
-    assert summary.variables(None, scores, {}) == [("variables found", "a b")]
-    assert summary.variables(None, dict.fromkeys("abcd", 0.1), {}) == [("variables found", "none yet")]
-    ((_, text),) = summary.variables(None, {f"x{i}": 1.0 for i in range(20)}, {})
-    assert text.endswith("x11 and 8 more")
-    assert summary.variables(None, {}, {}) == []
+def test_named_is_what_acts() -> None:
+    active = VariableStatus("a", "active", 0.31, 0.12, (12, 19))
+    others = [VariableStatus(f"x{i}", "unchanged", changes=5, together=112) for i in range(113)]
+    rows = VariableStatuses([active, *others, VariableStatus("b", "untested")], "a acts")
+    words = "a acts; 113 changed nothing at 5 points, changed together; 1 was not tested"
+    assert summary.variables(None, rows, {}) == [("variables", words)]
+    everything = VariableStatuses([active], "all variables act")
+    assert summary.variables(None, everything, {}) == [("variables", "all variables act")]
+    assert summary.variables(None, VariableStatuses(), {}) == []
 
 
-def test_the_record_has_the_importance_of_every_variable(tmp_path: Path) -> None:
+def test_where_values_are_noisy_show_says_what_to_expect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "run.db"
+    with Study(path, [(0.0, 1.0)] * 3, seed=0) as study:
+        study.optimize(lambda x: float(x[0] + rng.normal(0.0, 0.3)), 60)
+        expected = str(study.recommend())
+    assert "nine times in ten" in expected
+    assert main(["show", str(path)]) == 0
+    assert f"recommended     {expected}, trial " in capsys.readouterr().out
+
+
+def test_the_record_has_the_active_variables(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    assert main(["bench", "run", "Levy10_60", "--method", "random", "--budget", "5", "--json", str(file)]) == 0
-    assert len(json.loads(file.read_text())["importance"]) == 60
+    assert main(["bench", "run", "Levy10_60", "--budget", "150", "--quiet", "--json", str(file)]) == 0
+    record = json.loads(file.read_text())
+    assert {row["name"] for row in record["variables"]} <= {f"x{i}" for i in range(10)}
+    assert record["summary"].endswith("act")
 
 
 def test_nothing_of_a_file_moves_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ def test_purpose_and_times_are_kept(tmp_path: Path) -> None:
         with Study(tmp_path / "s.db", **options) as study:  # type: ignore[arg-type]
             found = [(t.purpose, t.times.asked, t.times.told, t.times.evaluating, t.times.worker) for t in study.trials]
             assert found == expected
-            study.importance()  # the optimizer, revived, has the same trials
+            study.variables()  # the optimizer, revived, has the same trials
             again = [(t.purpose, t.times.asked, t.times.told, t.times.evaluating, t.times.worker) for t in study.trials]
             assert again == expected
 

@@ -84,7 +84,7 @@ def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monke
             study = Study(path, BOX, method=method, seed=5)
         assert picture(study.trials) == picture(opt.trials)
     assert study.best.number == opt.best.number
-    assert list(study.importance()) == list(opt.importance())
+    assert study.variables() == opt.variables()
     study.close()
     with Study(path, readonly=True) as reader:
         assert picture(reader.trials) == picture(opt.trials)
@@ -125,7 +125,7 @@ def test_the_default_method_resumes_in_all_its_phases(
     drop(study)
     study = Study(path)
     assert picture(study.ask(3)) == picture(opt.ask(3))
-    assert study.importance() == opt.importance()
+    assert study.variables() == opt.variables()
     study.close()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,7 @@ def bowl(x: Any) -> float:
 
 @cache
 def result() -> mctsvs.Result:
-    """As a method that finds the two variables would have it, whatever the default decides."""
-    found = mctsvs.minimize(bowl, [(0.0, 1.0)] * 16, budget=80, seed=1, method="random")
-    scores = {"x3": 0.99, "x7": 0.9, **{f"x{i}": 0.01 for i in range(16) if i not in (3, 7)}}
-    return replace(found, importance=scores)
+    return mctsvs.minimize(bowl, [(0.0, 1.0)] * 16, budget=80, seed=1, method="random", explain=0.2)
 
 
 @cache
@@ -50,13 +46,13 @@ def mixed() -> Optimizer:
 
 
 def test_one_reader_for_everything_that_holds_a_run(tmp_path: Path) -> None:
-    with Study(tmp_path / "named.db", [(0.0, 1.0)] * 16, seed=1, method="random") as study:
+    with Study(tmp_path / "named.db", [(0.0, 1.0)] * 16, seed=1, method="random", options={"explain": 0.2}) as study:
         study.optimize(bowl, 80)
         runs = runs_of([result(), study, mixed(), mixed()])
         assert [run.label for run in runs] == ["random", "named", "auto", "auto (2)"]
         assert [run.direction for run in runs] == ["minimize", "minimize", "maximize", "maximize"]
         assert np.array_equal(runs[0].values, runs[1].values)
-        assert runs[1].importance == study.importance()
+        assert runs[0].variables == runs[1].variables == study.variables()
         assert runs[0].about["budget"] == runs[1].about["budget"] == 80
         assert runs[0].best == result().number
     assert [run.label for run in runs_of({"a": result(), "b": result()})] == ["a", "b"]
@@ -114,7 +110,7 @@ def test_the_story_tells_tests_from_steps() -> None:
     story = curves.story(RunData.of(opt))
     assert story.outcome == ["better", "better", "worse", "same", "changed", "worse", "better", "failed", "better"]
     bands = [(band.name, band.first, band.last) for band in story.bands]
-    assert bands == [("first points", 0, 2), ("finding out what matters", 3, 6), ("optimising", 7, 8)]
+    assert bands == [("first points", 0, 2), ("screening the variables", 3, 6), ("optimising", 7, 8)]
     assert (story.tests, story.hits) == (3, 2)
 
 
@@ -151,13 +147,37 @@ def test_time_is_known_of_every_evaluation() -> None:
     assert shown.thinking.min() > 0
 
 
-def test_importance_comes_with_the_size_of_effects() -> None:
-    shown = variables.importance(RunData.of(result()))
-    assert shown.matter == 2
-    assert set(shown.names[:2]) == {"x3", "x7"}
-    effects = {effect.name: effect for effect in shown.effects}
-    assert effects["x3"].low <= 0.64 <= 1.5 * effects["x3"].high  # the true range along x3
-    assert effects["x7"].size == pytest.approx(0.72, rel=0.5)
+def test_active_variables_come_with_changes_that_were_seen() -> None:
+    shown, trials = variables.active(RunData.of(result())), result().trials
+    assert [row.name for row in shown.rows] == result().variables.active
+    assert {row.name for row in shown.rows} == {"x3", "x7"}
+    for row in shown.rows:
+        one, other = (trials[number] for number in row.evidence)
+        assert row.effect == abs(float(one.value or 0.0) - float(other.value or 0.0))
+        assert np.flatnonzero(one.x != other.x).tolist() == [int(row.name[1:])]
+    assert shown.words.endswith("changed nothing at 5 to 6 points, changed together")
+
+
+def test_the_slices_are_those_of_the_model_that_proposes() -> None:
+    """The default optimises the found variables: its own model, fitted as it is, and no point changes by looking."""
+    opt, plain = (Optimizer([(0.0, 1.0)] * 40, seed=0, budget=120) for _ in range(2))
+    for i in range(120):
+        for each in (opt, plain):
+            (trial,) = each.ask()
+            each.tell(trial, bowl(trial.x))
+        if i % 20 == 10:
+            SurrogateSlices(RunData.of(opt)).missing or SurrogateSlices(RunData.of(opt)).slices()
+    assert [t.unit.tolist() for t in opt.trials] == [t.unit.tolist() for t in plain.trials]
+    engine = opt._core.engine
+    found = engine.found()
+    assert found is not None
+    assert set(found) == {3, 7}
+    point = np.repeat(opt.best.unit[None], 5, axis=0)
+    point[:, 3] = np.linspace(0.0, 1.0, 5)
+    mean, _ = opt._core.expected(point)
+    assert np.abs(mean - (point[:, 3] - 0.2) ** 2).max() < 1e-3
+    point[:, [0, 1, 2, *range(8, 40)]] = 0.123
+    assert np.array_equal(mean, opt._core.expected(point)[0]), "a model of the found variables alone"
 
 
 def test_the_tree_is_whole_and_lies_side_by_side() -> None:
@@ -213,12 +233,12 @@ def test_parallel_has_the_best_points_first() -> None:
 def test_nothing_evaluated_yet() -> None:
     run = RunData.of(Optimizer([(0.0, 1.0)] * 3))
     assert run.best is None
-    assert run.importance == {}
+    assert run.variables == []
     assert len(curves.convergence(run).best) == 0
     assert curves.story(run).bands == []
     assert curves.timeline(run) is None
-    assert not SurrogateSlices(run).exists
-    assert variables.importance(run).names == []
+    assert "no model yet" in SurrogateSlices(run).missing
+    assert variables.active(run).rows == []
     assert len(variables.parallel(run).place) == 0
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,7 @@ def result() -> mctsvs.Result:
     def f(x: Any) -> float:
         return float((x[1] - 0.2) ** 2 + (x[5] - 0.7) ** 2)
 
-    found = mctsvs.minimize(f, [(0, 1)] * 10, budget=40, seed=0, method="mcts-vs-bo")
-    scores = {"x1": 0.9, "x5": 0.8, **{f"x{i}": 0.0 for i in range(10) if i not in (1, 5)}}
-    return replace(found, importance=scores)
+    return mctsvs.minimize(f, [(0, 1)] * 10, budget=60, seed=0, method="mcts-vs-bo", explain=0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +34,7 @@ def _no_window() -> Iterator[None]:
     plt.close("all")
 
 
-@pytest.mark.parametrize("name", ["convergence", "importance", "tree", "selection", "contour", "parallel", "timeline"])
+@pytest.mark.parametrize("name", ["convergence", "variables", "tree", "selection", "contour", "parallel", "timeline"])
 def test_every_picture_has_its_axes_labelled(result: mctsvs.Result, name: str) -> None:
     import mctsvs.visualization
 
@@ -63,7 +61,7 @@ def test_several_runs_share_one_picture_of_convergence(result: mctsvs.Result) ->
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
     assert len({line.get_linestyle() for line in ax.lines}) == 2
     with pytest.raises(InputError, match="of one run, not of 2"):
-        mctsvs.visualization.plot_importance([result, result])
+        mctsvs.visualization.plot_variables([result, result])
 
 
 def test_slices_have_axes_of_their_own(result: mctsvs.Result) -> None:
@@ -78,11 +76,16 @@ def test_what_cannot_be_drawn_says_why(result: mctsvs.Result) -> None:
 
     young: Any = Optimizer([(0.0, 1.0)] * 3)
     young.tell(young.ask()[0], 1.0)
-    with pytest.raises(InputError, match="no model yet"):
-        mctsvs.visualization.plot_slices(young)
+    assert "no model yet" in mctsvs.visualization.plot_slices(young)[0].texts[0].get_text()
+    stored = pickle.loads(pickle.dumps(result))
+    assert "not stored" in mctsvs.visualization.plot_slices(stored)[0].texts[0].get_text()
+    assert mctsvs.visualization.plot_variables(stored).patches
     with pytest.raises(InputError, match="no contour of 'x9'"):
         mctsvs.visualization.plot_contour(result, "x9")
     everywhere = mctsvs.minimize(lambda x: float(x[0]), [(0, 1)] * 3, budget=9, method="random")
+    for name in ("variables", "contour", "parallel"):
+        said = getattr(mctsvs.visualization, f"plot_{name}")(everywhere).texts[0].get_text()
+        assert "was not tested" in said.replace("\n", " ")
     said = mctsvs.visualization.plot_selection(everywhere).texts[0].get_text()
     assert said == "the evaluations moved all variables"
     assert "no evaluation has any" in mctsvs.visualization.plot_constraints(result).texts[0].get_text()

@@ -13,6 +13,7 @@ from rich.console import Console
 
 import mctsvs
 from mctsvs import Study
+from mctsvs.optimizer.active_variables import VariableStatus, VariableStatuses
 from mctsvs.utils.validation import Array
 from mctsvs.visualization import terminal
 from mctsvs.visualization.progress import ProgressReporter, RunStats, TimeShare
@@ -25,11 +26,17 @@ def f(x: Array) -> float:
 
 def account(**more: Any) -> RunStats:
     known = RunStats("auto on f", "minimize", 100, 40, 2, [(1, 5.0), (10, 3.0), (31, 0.25)])
-    known.phase, known.importance = "testing groups: 2 found, 5 rejected, 3 open", {"x17": 1.0, "x3": 0.5, "x4": 0.0}
+    known.phase, known.explain = "testing groups: 2 found, 5 rejected, 3 open", lambda: statuses("x17", "x3")
     known.seconds, known.thinking, known.made = 20.0, 5.0, 40
     for name, value in more.items():
         setattr(known, name, value)
     return known
+
+
+def statuses(*names: str) -> VariableStatuses:
+    """These act, and another does not."""
+    rows = [VariableStatus(name, "active", 0.31, 0.12, (12, 19)) for name in names]
+    return VariableStatuses([*rows, VariableStatus("x4", "unchanged", changes=5)], f"{' and '.join(names)} act")
 
 
 def drawn(known: RunStats, width: int) -> list[str]:
@@ -58,7 +65,7 @@ def test_the_screen_keeps_within_its_width(width: int) -> None:
     text = "\n".join(lines)
     assert "0.25" in text
     assert "x17" in text
-    assert "x4" not in text, "what does not matter gets no bar"
+    assert "x4" not in text, "what is not known to act gets no bar"
     if width >= 60:
         assert "testing groups: 2 found, 5 rejected, 3 open" in text
         assert "25 % of the time" in text
@@ -66,7 +73,7 @@ def test_the_screen_keeps_within_its_width(width: int) -> None:
 
 
 def test_names_of_strangers_do_not_move_the_terminal() -> None:
-    lines = drawn(account(importance={"\x1b[2J": 1.0}, phase="a\rb"), 100)
+    lines = drawn(account(explain=lambda: statuses("\x1b[2J"), found=["\x1b"], phase="a\rb"), 100)
     assert all(line.isprintable() for line in lines)
 
 
@@ -149,9 +156,24 @@ def test_lines_for_logs() -> None:
             follower.told(trial)
     lines = stream.getvalue().splitlines()
     assert lines[0] == "f: 0/20, no value yet, first points"
-    assert lines[-1].startswith("20/20, best ")
+    assert lines[-1].startswith("20/20, best ") or lines[-1].endswith(("act", "acts"))
     assert 11 <= len(lines) <= 16
     assert any("optimising all variables" in line for line in lines)
+
+
+def test_at_the_end_it_says_what_was_found() -> None:
+    noise = np.random.default_rng(0)
+    for sd, words in ((0.0, "x3 and x17 act"), (0.3, "nine times in ten between")):
+        stream = io.StringIO()
+        with ProgressReporter(terminal.LogLines(stream)) as follower:
+            opt = mctsvs.Optimizer([(0, 1)] * 40, seed=1, budget=90)
+            follower.begin(opt, 90)
+            for _ in range(90):
+                (trial,) = opt.ask()
+                opt.tell(trial, f(trial.x) + sd * noise.normal())
+                follower.told(trial)
+        last = stream.getvalue().splitlines()[-1]
+        assert last in (words, "x17 and x3 act") if sd == 0.0 else words in last and "a lucky one" in last
 
 
 def test_a_line_below_the_cell_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,11 +81,10 @@ def show(arguments: argparse.Namespace) -> int:
                 raise
             except InputError as error:
                 print(f"mctsvs: {printable(str(error))}", file=sys.stderr)
-        importance = summary.summarise(study, problem, name=(note.own or "") if note is not None else "")
+        variables = summary.summarise(study, problem, name=(note.own or "") if note is not None else "")
         if note is not None and study.evaluated < note.budget:
             print(f"{'to do':<16}{note.budget - study.evaluated} of {note.budget} evaluations")
-        if importance:
-            summary.show_importance(study, importance)
+        summary.show_variables(study, variables)
     return 0
 
 

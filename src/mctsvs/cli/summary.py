@@ -1,4 +1,4 @@
-"""What a study has learned, as `mctsvs show` prints it: the table of importance and the tree of variables.
+"""What a study has learned, as `mctsvs show` prints it: the table of active variables and the tree of groups.
 
 What is printed of a run or a study: a few lines, each with its name in front.
 """
@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -20,43 +20,50 @@ from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.objectives.problem import Problem
 from mctsvs.optimize import violated
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.study import Study
-from mctsvs.utils.formatting import printable, short_value
+from mctsvs.utils.formatting import percent, printable, short_value
 from mctsvs.utils.validation import StudyError
 from mctsvs.visualization.terminal import bar
 
 ROWS = 20  # variables of the table
 NODES = 40  # of the tree
-LEAST = 0.005  # score that is shown
+WIDE = 60  # columns, from which on there is room for bars and trials
 
 
-def show_importance(study: Study, importance: Mapping[str, float]) -> None:
+def show_variables(study: Study, variables: VariableStatuses) -> None:
     """Table and tree, as wide as the terminal."""
-    console, tree = Console(width=None if sys.stdout.isatty() else 120), study.tree
-    console.print()
-    console.print(table(importance, study.best.params, console.width))
+    console, tree = Console(width=None if sys.stdout.isatty() else 120), study.tree if variables else None
+    if variables.named:
+        console.print()
+        console.print(table(variables, study.best.params, console.width))
     if tree is not None:
         console.print()
         console.print(branches(tree, study.space.names))
 
 
-def table(importance: Mapping[str, float], best: Mapping[str, Any], width: int) -> Table:
-    """The variables that matter most: score, the same as a bar, value at the best point."""
-    shown = [name for name, score in importance.items() if score >= LEAST][:ROWS]
+def table(variables: VariableStatuses, best: Mapping[str, Any], width: int) -> Table:
+    """The active variables: what each changes at least, the trials that prove it, and its value at the best point."""
+    shown = set(variables.named[:ROWS])
     rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    rows.add_column("variable", max_width=max(12, width // 3), no_wrap=True, overflow="ellipsis")
-    rows.add_column("importance", justify="right", no_wrap=True)
-    rows.add_column("", no_wrap=True)
+    rows.add_column("variable", max_width=max(10, width // 4), no_wrap=True, overflow="ellipsis")
+    rows.add_column("at least", justify="right", no_wrap=True, overflow="ellipsis")
+    rows.add_column("of range", justify="right", no_wrap=True)
+    if width >= WIDE:
+        rows.add_column("", no_wrap=True)
+        rows.add_column("trials", no_wrap=True)
     rows.add_column("at the best point", no_wrap=True, overflow="ellipsis")
-    for name in shown:
-        score = importance[name]
-        value = short_value(best[name]) if name in best else "-"
-        drawn = bar(score, max(4, min(30, width // 4)))
-        rows.add_row(Text(printable(name)), f"{score:.3f}", Text(drawn, style="cyan"), Text(printable(value)))
-    rest = len(importance) - len(shown)
+    for row in variables:
+        if row.name in shown:
+            value = printable(short_value(best[row.name]) if row.name in best else "-")
+            effect = f"{row.effect:.3g}" + (f" ({printable(row.output)})" if row.output != "value" else "")
+            drawn = Text(bar(row.share, min(30, width // 6)), style="cyan")
+            more: list[RenderableType] = [drawn, "{} and {}".format(*row.evidence)] if width >= WIDE else []
+            rows.add_row(Text(printable(row.name)), Text(effect), percent(row.share), *more, Text(value))
+    rest = len(variables.named) - len(shown)
     if rest:
-        rows.add_row(Text(f"{rest} more" if shown else "nothing is known yet", style="dim"))
+        rows.add_row(Text(f"{rest} more", style="dim"))
     return rows
 
 
@@ -82,7 +89,6 @@ def _label(node: Node, names: Sequence[str]) -> Text:
 INDENT = 16  # of the texts
 SHOWN = 12  # variables listed
 INFEASIBLE = "none: no evaluation was feasible"
-FOUND = 0.5  # a larger score: the variable probably matters
 Rows = list[tuple[str, str]]
 
 
@@ -96,8 +102,8 @@ def show(rows: Rows) -> None:
 
 def summarise(
     owner: Optimizer | Study, problem: Problem | None, *more: tuple[str, str], name: str = ""
-) -> dict[str, float]:
-    """Print the run in a few lines, `more` among them; the importance of its variables, where it could be told."""
+) -> VariableStatuses:
+    """Print the run in a few lines, `more` among them; what its evaluations say of the variables."""
     trials, name = owner.trials, problem.name if problem else name
     failed = [t for t in trials if t.failed]
     imported = sum(t.source == "imported" for t in trials)
@@ -119,13 +125,13 @@ def summarise(
     ]
     if failed:
         rows.append(("last failure", f"trial {failed[-1].number}: {failed[-1].message or 'no message'}"))
-    importance: dict[str, float] = {}
+    found = VariableStatuses()
     if owner.has_best and len(trials) - len(owner.pending) > 2:
-        importance = _importance(owner)
-        rows += variables(problem, importance, owner.best.params)
-        rows += _recommended(owner, importance)
+        found = _variables(owner)
+        rows += variables(problem, found, owner.best.params)
+        rows += _recommended(owner, found)
     show(rows)
-    return importance
+    return found
 
 
 def counted_variables(count: int) -> str:
@@ -136,19 +142,19 @@ def _none(failed: int, done: int) -> str:
     return "none: all evaluations failed" if done and failed == done else INFEASIBLE if done else "none yet"
 
 
-def _importance(owner: Optimizer | Study) -> dict[str, float]:
+def _variables(owner: Optimizer | Study) -> VariableStatuses:
     """What needs the method itself is left out where that is a file that the study alone names."""
     try:
-        return owner.importance()
+        return owner.variables()
     except StudyError:
-        return {}
+        return VariableStatuses()
 
 
-def _recommended(owner: Optimizer | Study, importance: Mapping[str, float]) -> Rows:
+def _recommended(owner: Optimizer | Study, found: VariableStatuses) -> Rows:
     """Where values are known to be noisy."""
     try:
         noisy = (owner.optimizer if isinstance(owner, Study) else owner).noisy
-        return recommended(owner.recommend(), importance) if noisy and owner.best.feasible else []
+        return recommended(owner.recommend(), found) if noisy and owner.best.feasible else []
     except StudyError:
         return []
 
@@ -181,30 +187,24 @@ def infeasible(evaluations: int, trial: Trial) -> str:
     )
 
 
-def variables(problem: Problem | None, importance: Mapping[str, float], params: Mapping[str, Any]) -> Rows:
-    """The variables that were found to matter, and their values at the best point, or all of them if they are few."""
-    found = _found(importance)
+def variables(problem: Problem | None, found: VariableStatuses, params: Mapping[str, Any]) -> Rows:
+    """Which variables act, and their values at the best point, or all values if they are few."""
     truth = set() if problem is None or problem.active is None else {f"x{i}" for i in problem.active}
-    marked = [f"{name}*" if name in truth else name for name in found[:SHOWN]]
-    marked += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    marked += ["  (* truly matters)"] if truth.intersection(found) else []
-    rows: Rows = [("variables found", " ".join(marked) or "none yet")] if importance else []
-    return rows + ([("best point", _point(importance, params))] if params else [])
+    known = f"{len(truth.intersection(found.named))} of the {len(truth)} that truly act are named"
+    words = [found.summary, found.rest, known if truth and found.named else ""]
+    rows: Rows = [("variables", "; ".join(filter(None, words)))] if found else []
+    return rows + ([("best point", _point(found, params))] if params else [])
 
 
-def recommended(chosen: Recommendation, importance: Mapping[str, float]) -> Rows:
-    """The trial to take where values are noisy, with mean and standard deviation: the best value is a lucky one."""
-    words = f"{chosen.mean:.6g} ± {chosen.sd:.2g} expected, trial {chosen.trial.number}; the best value is a lucky one"
-    return [("recommended", words), ("its point", _point(importance, chosen.params))]
+def recommended(chosen: Recommendation, found: VariableStatuses) -> Rows:
+    """The trial to take where values are noisy, and what to expect there: the best value is a lucky one."""
+    words = f"{chosen}, trial {chosen.trial.number}; the best value is a lucky one"
+    return [("recommended", words), ("its point", _point(found, chosen.params))]
 
 
-def _found(importance: Mapping[str, float]) -> list[str]:
-    return [name for name, score in importance.items() if score > FOUND]
-
-
-def _point(importance: Mapping[str, float], params: Mapping[str, Any]) -> str:
+def _point(found: VariableStatuses, params: Mapping[str, Any]) -> str:
     names: Sequence[str] = list(params)
-    there = [name for name in _found(importance) if name in params]
+    there = [name for name in found.named if name in params]
     shown = names if len(names) <= SHOWN else there[:SHOWN] or names[:SHOWN]
     values = "  ".join(f"{name}={short_value(params[name])}" for name in shown)
     more = len(names) - len(shown)

@@ -237,6 +237,9 @@ def most_correlated(X: Array, values: Array) -> Indices:
     return np.sort(np.argsort(-correlation, kind="stable")[:MOST_COLUMNS])
 
 
+Predictor = Callable[[Array], tuple[Array, Array]]  # points (m, D) -> mean and standard deviation, (m,) each
+
+
 def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) -> tuple[Array, Array]:
     """Mean and standard deviation, (m,) each, of the objective at Z (m, D), from values y (n,) at X (n, D).
 
@@ -245,13 +248,13 @@ def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) ->
     return expectation(X, y, noise)(Z)
 
 
-def expectation(X: Array, y: Array, noise: Array | None = None) -> Callable[[Array], tuple[Array, Array]]:
-    """The same as a function of Z: the model is fitted once."""
+def expectation(X: Array, y: Array, noise: Array | None = None, *, winsorise: bool = True) -> Predictor:
+    """The same as a function of Z: the model is fitted once. `winsorise`: bad values are pulled in."""
     if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
         return lambda Z: nearest_values(X, y, Z)
     rows = best_and_spread(y, MOST_EXPECTED)
     X, y, noise = X[rows], y[rows], None if noise is None or not len(noise) else noise[rows]
-    standard = Standardization.of(y)
+    standard = Standardization.of(y, winsorise=winsorise)
     columns, known = most_correlated(X, standard.values), known_variance(noise, standard.scale)
     kernel, inputs = Joint("se"), np.ascontiguousarray(X[:, columns])
     prior, start = open_to_noise(kernel, len(columns))

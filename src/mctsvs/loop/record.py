@@ -108,7 +108,7 @@ class RunRecord:
         if opt.noisy and opt.has_best and opt.best.feasible:
             chosen = opt.recommend()
             params = chosen.params if opt.space.named else {}
-            found = {"mean": chosen.mean, "sd": chosen.sd, "replicates": chosen.replicates}
+            found: dict[str, Any] = {"mean": chosen.mean, "sd": chosen.sd, "replicates": chosen.replicates}
             found |= {"x": chosen.x.tolist(), "params": params}
             self.recommended = {"trial": chosen.trial.number, **found}
 

@@ -23,6 +23,7 @@ from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices
 
 if TYPE_CHECKING:
+    from mctsvs.gp.model import Predictor
     from mctsvs.gp.optimize_acqf_mixed import Lattice
 
 MANY = 10  # coordinates, from which on a design may lie around a point
@@ -237,11 +238,27 @@ class Engine(Saved, ABC):
         Returns:
             Mean and standard deviation, (m,) each, of the objective without noise: larger is better.
         """
-        from mctsvs.gp.model import expected_values
+        from mctsvs.gp.model import expected_values  # linear algebra that not every run needs
 
+        X, values, noise = self.told
+        return expected_values(X, values, Z, noise)
+
+    def surrogate(self) -> Predictor:
+        """Give the model that pictures show: the one that proposes, or by default one of all evaluations.
+
+        Returns:
+            A function of points (m, D): mean and standard deviation, (m,) each, of the objective; larger is better.
+        """
+        from mctsvs.gp.model import expectation
+
+        return expectation(*self.told, winsorise=False)  # what is bad must look as bad as it is
+
+    @property
+    def told(self) -> tuple[Array, Array, Array | None]:
+        """Points that have a value, the values, and their noise where that was told."""
         values, noise = self.history.objective, self.history.noise
         told = np.isfinite(values)
-        return expected_values(self.history.X[told], values[told], Z, noise[told] if len(noise) else None)
+        return self.history.X[told], values[told], noise[told] if len(noise) else None
 
     @property
     def tree(self) -> Node | None:

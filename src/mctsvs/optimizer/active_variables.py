@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from mctsvs.methods.history import rounding
 from mctsvs.space import Space
-from mctsvs.utils.formatting import listed
+from mctsvs.utils.formatting import listed, percent, plural
 from mctsvs.utils.validation import Array, Indices
 
 ERROR_RATE = 0.01  # of naming any inert variable of a run, under noise
@@ -73,7 +73,7 @@ class VariableStatus:
             first, second = self.evidence
             what = "the value" if self.output == "value" else self.output
             return (
-                f"{self.name} changes {what} by at least {self.effect:.3g}, {self.share:.0%} of its range "
+                f"{self.name} changes {what} by at least {self.effect:.3g}, {percent(self.share)} of its range "
                 f"(trials {first} and {second})"
             )
         if self.status == "unchanged":
@@ -99,6 +99,22 @@ class VariableStatuses(list[VariableStatus]):
     def named(self) -> list[str]:
         """The same, but none where all variables act."""
         return [] if self.summary.startswith(ALL) else self.active
+
+    @property
+    def rest(self) -> str:
+        """How many variables are not known to act, in words; empty where `summary` says all there is to say."""
+        unchanged = [row for row in self if row.status == "unchanged"]
+        untested = sum(row.status == "untested" for row in self)
+        if self.summary.startswith(ALL) or untested == len(self):
+            return ""
+        parts = []
+        if unchanged:
+            few, many = min(row.changes for row in unchanged), max(row.changes for row in unchanged)
+            points = plural(few, "point") if few == many else f"{few} to {many} points"
+            together = ", changed together" if any(row.together for row in unchanged) else ""
+            parts.append(f"{len(unchanged):,} changed nothing at {points}{together}")
+        parts += [f"{untested:,} {'was' if untested == 1 else 'were'} not tested"] * bool(untested)
+        return "; ".join(parts)
 
 
 ALL = "all variables act"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from reprlib import repr as short
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import KnownPoints, SpaceExhausted
 from mctsvs.utils.threads import one_blas_thread
 from mctsvs.utils.validation import LARGEST, Array, Indices, InputError, State, as_vector
+
+if TYPE_CHECKING:
+    from mctsvs.gp.model import Predictor
 
 REPLICATE = "replicate"  # source of trials that measure the recommended point again
 REPLICATES, PER_REPLICATE = 5, 12  # evaluations of it, and evaluations of the budget that one of these needs
@@ -54,6 +57,7 @@ class UnitCubeOptimizer:
         self.counted = 0  # trials that a budget counts
         self.explained: int | None = None  # evaluations at the end of the budget that explain, where that was said
         self.explanation = Explanation(self)
+        self._surrogate: tuple[int, Predictor] | None = None  # trials told, and the model of them
         self.known = KnownPoints(region, seed)
         self.queue: deque[Array] = deque()  # points of the user's, to be asked for first
         self.budget: int | None = None
@@ -116,6 +120,15 @@ class UnitCubeOptimizer:
         """The last trials, where they repeat the point recommended after all others."""
         last = takewhile(lambda t: t.source in (REPLICATE, EXPLAIN), reversed(self.trials.all))
         return [t for t in last if t.source == REPLICATE][::-1]
+
+    def expected(self, units: Array) -> tuple[Array, Array]:
+        """Mean and deviation, (m,) each, of the objective at points (m, D), by the model that pictures show."""
+        with self.lock, one_blas_thread():
+            seen = len(self.trials.all) - len(self.trials.pending)
+            if self._surrogate is None or self._surrogate[0] != seen:
+                self._surrogate = seen, self.engine.surrogate()
+            mean, sd = self._surrogate[1](units)
+        return self.trials.sign * mean, sd
 
     def recommended(self) -> Trial:
         """The trial of best expected value, by a model of all evaluations."""

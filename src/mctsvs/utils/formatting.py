@@ -30,6 +30,13 @@ def short_value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def percent(share: float) -> str:
+    """Two digits: 43%, 8.3%, 0.54%."""
+    if 0.0 < share < 1e-4:
+        return "<0.01%"
+    return f"{100 * share:.3g}%" if share > 0.995 else f"{100 * share:.2g}%"
+
+
 def clock(seconds: float | None) -> str:
     """Whole seconds, as a display counts them: 34 s, 5 min 20 s, 3 h 12 min."""
     if seconds is None:

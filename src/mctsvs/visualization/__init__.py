@@ -2,7 +2,7 @@
 
 >>> from mctsvs import visualization
 >>> visualization.plot_convergence(study)
->>> visualization.plot_importance(result, ax=ax)
+>>> visualization.plot_variables(result, ax=ax)
 
 Each figure is a pure function of numbers (`curves`, `variables`, `surrogate_slices`: plain arrays, no plotting library)
 and a drawing on matplotlib axes (the functions here). `visualization.report` draws the same numbers with Plotly.
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
         plot_constraints,
         plot_contour,
         plot_convergence,
-        plot_importance,
         plot_parallel,
         plot_selection,
         plot_slices,
         plot_timeline,
         plot_tree,
+        plot_variables,
     )
 
 __all__ = [
     "plot_constraints",
     "plot_contour",
     "plot_convergence",
-    "plot_importance",
     "plot_parallel",
     "plot_selection",
     "plot_slices",
     "plot_timeline",
     "plot_tree",
+    "plot_variables",
 ]
 
 

@@ -14,11 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mctsvs.optimizer.explanation import PURPOSES, Role
+from mctsvs.optimizer.explanation import SOURCE as EXPLAIN
+from mctsvs.optimizer.unit_cube import REPLICATE
 from mctsvs.utils.validation import Array, Indices
-from mctsvs.visualization.run_data import TESTS, RunData
+from mctsvs.visualization.run_data import RunData
 
 SAME = 1e-9  # of the range of values: a smaller difference is rounding
-FIRST, FINDING = "first points", "finding out what matters"
+FIRST, SCREENING = "first points", "screening the variables"
+LAST = {EXPLAIN: "proving which variables act", REPLICATE: "measuring the recommended point"}  # of the budget
+GROUPS = ("probing a group", "testing a group", "auditing the rejected")
+TESTS = (*GROUPS, *(words for role, words in PURPOSES.items() if role != Role.REPEAT))  # of variables
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Band:
 
     @property
     def tests(self) -> bool:
-        return self.name == FINDING
+        return self.name in (SCREENING, *LAST.values())
 
 
 @dataclass(frozen=True)
@@ -69,11 +75,12 @@ class Story:
 
 
 def story(run: RunData) -> Story:
-    """A test changes a group of variables of a known point: the value is a new one if one of them matters."""
+    """A test changes variables of a known point: the value is a new one if one of them acts, unless it is noise."""
     purpose = [_purpose(trial) for trial in run.told]
     values, curve = run.values, convergence(run)
     finite = values[np.isfinite(values)]
     tolerance = SAME * float(np.ptp(finite)) if len(finite) else 0.0
+    noisy = run.recommendation is not None
     improved, outcome = set(curve.improved.tolist()), list[str]()
     known: list[float] = []  # values so far, sorted
     for i, word in enumerate(purpose):
@@ -81,32 +88,37 @@ def story(run: RunData) -> Story:
             outcome.append("failed" if run.told[i].failed else "worse")
         elif i in improved:
             outcome.append("better")
-        elif word in TESTS:
+        elif word in TESTS and not noisy:
             place = bisect.bisect_left(known, values[i] - tolerance)
             outcome.append("same" if place < len(known) and known[place] <= values[i] + tolerance else "changed")
         else:
             outcome.append("worse")
         if np.isfinite(values[i]):
             bisect.insort(known, float(values[i]))
-    tests = [i for i, word in enumerate(purpose) if word in TESTS and outcome[i] != "failed"]
+    tests = [i for i, word in enumerate(purpose) if word in TESTS and outcome[i] != "failed" and not noisy]
     moved = np.array([len(trial.variables) for trial in run.told], dtype=np.intp)
-    bands = [Band(band.name, *run.numbers[[band.first, band.last]].tolist()) for band in _bands(purpose)]
+    bands = [Band(band.name, *run.numbers[[band.first, band.last]].tolist()) for band in _bands(run.told, purpose)]
     return Story(run.numbers, purpose, outcome, moved, bands, len(tests), sum(outcome[i] != "same" for i in tests))
 
 
 def _purpose(trial: Any) -> str:
     if trial.source in ("enqueued", "imported", "default"):
-        return "points of yours" if trial.source == "enqueued" else "imported"
+        return "imported" if trial.source == "imported" else "points of yours"
     return str(trial.purpose or (FIRST if trial.iteration == 0 else "search"))
 
 
-def _bands(purpose: Sequence[str]) -> list[Band]:
-    """By row: first points; from the first test to the last one; the rest. Tests are interspersed with steps."""
-    tests = [i for i, word in enumerate(purpose) if word in TESTS]
+def _bands(told: Sequence[Any], purpose: Sequence[str]) -> list[Band]:
+    """By row: first points; from the first group test to the last one; the rest; what is kept for the end.
+
+    Tests are interspersed with steps.
+    """
+    tests = [i for i, word in enumerate(purpose) if word in GROUPS]
     names = []
     for i, word in enumerate(purpose):
-        if tests and tests[0] <= i <= tests[-1]:
-            names.append(FINDING)
+        if told[i].source in LAST:
+            names.append(LAST[told[i].source])
+        elif tests and tests[0] <= i <= tests[-1]:
+            names.append(SCREENING)
         elif word == "imported":
             names.append(word)
         else:
@@ -122,10 +134,10 @@ def _bands(purpose: Sequence[str]) -> list[Band]:
 
 
 def _merged(bands: list[Band], n: int) -> list[Band]:
-    """Bands too short to be seen go with the one before them."""
+    """Bands too short to be seen go with the one before them, but those at the end of the budget."""
     merged: list[Band] = []
     for band in bands:
-        short = band.last - band.first + 1 < 0.02 * n
+        short = band.last - band.first + 1 < 0.02 * n and band.name not in LAST.values()
         if merged and (short or merged[-1].name == band.name):
             merged[-1] = Band(merged[-1].name, merged[-1].first, band.last)
         else:
@@ -137,7 +149,7 @@ def _merged(bands: list[Band], n: int) -> list[Band]:
 class Selection:
     """How often each variable was moved, over time."""
 
-    names: list[str]  # the most important first
+    names: list[str]  # the largest effect first, then those moved most often
     edges: Indices  # (b + 1,) first evaluation of each bin, and the end
     share: Array  # (names, b) of the evaluations in the bin
     total: Indices  # (names,) evaluations that moved it
@@ -149,7 +161,7 @@ class Selection:
 
 
 def selection(run: RunData, variables: int = 30, bins: int = 60) -> Selection:
-    """The variables that matter most, then those moved most often by evaluations that did not move all."""
+    """The variables that were seen to act, then those moved most often by evaluations that did not move all."""
     n, V = len(run.told), len(run.space)
     bins = max(1, min(bins, n))
     edges = np.linspace(0, n, bins + 1).round().astype(np.intp)
@@ -164,7 +176,7 @@ def selection(run: RunData, variables: int = 30, bins: int = 60) -> Selection:
             count[which, column] += 1.0
             moved[which] += 1
             some[which] += 1.0
-    first = [run.position[name] for name in run.matter(0, variables)]
+    first = [run.position[name] for name in run.variables.named]
     rest = [v for v in np.argsort(-some, kind="stable").tolist() if v not in set(first)]
     rows = (first + rest)[:variables]
     share = count[rows] / np.maximum(np.diff(edges), 1)

@@ -5,6 +5,7 @@ The numbers come from `mctsvs.visualization.curves`, `variables` and `surrogate_
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,8 @@ def _look_at(ax: Any, curve: curves.Convergence) -> None:
         ax.set_ylim(min(before[0], low - room), max(before[1], high + room))
 
 
-def plot_importance(source: Any, ax: Any = None, most: int = 20) -> Any:
-    """Draw how sure it is that each variable matters.
+def plot_variables(source: Any, ax: Any = None, most: int = 20) -> Any:
+    """Draw by how much each active variable changes the value at least, as a share of the range of all values.
 
     Args:
         source: A Result, a Study or an Optimizer.
@@ -74,19 +75,22 @@ def plot_importance(source: Any, ax: Any = None, most: int = 20) -> Any:
         The axes.
 
     Example:
-        >>> ax = plot_importance(result)
+        >>> ax = plot_variables(result)
     """
     run = _one(source)
     ax = _axes(ax)
-    shown = variables.importance(run, most)
-    if not shown.names:
-        return _nothing(ax, "Importance", "no evaluation has succeeded yet")
-    place = np.arange(len(shown.names))
-    ax.barh(place, shown.score, color=[ACCENT if score > 0.5 else FAINT for score in shown.score])
-    ax.axvline(0.5, color=QUIET, linewidth=0.8, linestyle=":")
-    ax.set_yticks(place, [shortened(name) for name in shown.names])
+    shown = variables.active(run, most)
+    if not shown.rows:
+        return _nothing(ax, "Active variables", shown.words or "no evaluation has succeeded yet")
+    from matplotlib.ticker import PercentFormatter
+
+    place = np.arange(len(shown.rows))
+    ax.bar_label(ax.barh(place, shown.share, color=ACCENT), shown.change, padding=3, fontsize=8)
+    ax.set_yticks(place, [shortened(row.name) for row in shown.rows])
     ax.invert_yaxis()
-    ax.set(xlabel="how sure it is that the variable matters", xlim=(0, 1), title="Importance")
+    ax.margins(x=0.12)
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    ax.set(xlabel="change seen, as a share of the range", title="Active variables")
     return ax
 
 
@@ -163,7 +167,9 @@ def plot_selection(source: Any, ax: Any = None, most: int = 30) -> Any:
 
 
 def plot_slices(source: Any, axes: Any = None, most: int = 6) -> Any:
-    """Draw what a model expects when one variable of the best point changes; the band is two deviations.
+    """Draw what the method's model expects when one active variable of the best point changes.
+
+    The band is two deviations, and dots are evaluations nearby.
 
     Args:
         source: A Result, a Study or an Optimizer.
@@ -171,15 +177,14 @@ def plot_slices(source: Any, axes: Any = None, most: int = 6) -> Any:
         axes: The axes to draw on; new ones by default.
 
     Returns:
-        An array of axes.
-
-    Raises:
-        InputError: There are fewer than eight values, or they are all equal.
+        An array of axes; one that says why, where no variable is known to act or there is no model.
 
     Example:
         >>> axes = plot_slices(result, most=4)
     """
-    surface = _surface(source, most)
+    surface = SurrogateSlices(_one(source), most)
+    if surface.missing:
+        return np.array([_nothing(_axes(None if axes is None else np.ravel(axes)[0]), "Slices", surface.missing)])
     found = surface.slices()
     if axes is None:
         import matplotlib.pyplot as plt
@@ -198,18 +203,22 @@ def plot_slices(source: Any, axes: Any = None, most: int = 6) -> Any:
             ax.plot(x, one.mean, color=ACCENT)
             ax.axvline(one.at, color=INK, linewidth=0.8, linestyle=":")
             ax.set_xscale(one.axis.kind)
-        ax.set(xlabel=one.axis.name, ylabel="value")
+        seen = [x.index(value) for value in one.seen] if one.axis.kind == "choices" else one.seen
+        ax.plot(seen, one.value, ".", color=QUIET, markersize=3, zorder=1)
+        low, high = (one.mean - 2 * one.sd).min(), (one.mean + 2 * one.sd).max()
+        room = 0.08 * (high - low) or 1.0
+        ax.set(xlabel=one.axis.name, ylabel="value", ylim=(low - room, high + room))
     for ax in axes[len(found) :]:
         ax.set_axis_off()
     return axes
 
 
 def plot_contour(source: Any, first: str | None = None, second: str | None = None, ax: Any = None) -> Any:
-    """Draw the model over two variables, all others as at the best point.
+    """Draw the method's model over two active variables, all others as at the best point.
 
     Args:
         source: A Result, a Study or an Optimizer.
-        first: The name of one variable; by default the most important one.
+        first: The name of one variable; by default that of the largest effect.
         second: The name of the other; by default the next one.
         ax: The axes to draw on; new ones by default.
 
@@ -217,16 +226,19 @@ def plot_contour(source: Any, first: str | None = None, second: str | None = Non
         The axes.
 
     Raises:
-        InputError: There are fewer than eight values, or the model does not have a variable.
+        InputError: A variable is not known to act.
 
     Example:
         >>> ax = plot_contour(result, "x17", "x203")
     """
-    surface = _surface(source, 12)
-    names = first or surface.names[0], second or surface.names[-1 if len(surface.names) < 2 else 1]
-    for name in names:
+    surface = SurrogateSlices(_one(source), most=len(_one(source).space))
+    for name in filter(None, (first, second)):
         if name not in surface.names:
-            raise InputError(f"there is no contour of {name!r}: the model has {', '.join(surface.names)}")
+            raise InputError(f"there is no contour of {name!r}: no evaluation shows that it acts")
+    if surface.missing or len(surface.names) < 2:
+        return _nothing(_axes(ax), "Model", surface.missing or surface.run.variables.summary)
+    others = [name for name in surface.names if name not in (first, second)]
+    names = first or others.pop(0), second or others.pop(0)
     if names[0] == names[1]:
         raise InputError("a contour needs two variables: give another name, or look at slices")
     ax = _axes(ax)
@@ -251,7 +263,7 @@ def _ticks(ax: Any, axis: Axis, which: str) -> Any:
 
 
 def plot_parallel(source: Any, ax: Any = None, points: int = 20) -> Any:
-    """Draw the best points in colour before some of the others, on one axis for each variable.
+    """Draw the best points in colour before some of the others, on one axis for each active variable.
 
     Args:
         source: A Result, a Study or an Optimizer.
@@ -267,6 +279,8 @@ def plot_parallel(source: Any, ax: Any = None, points: int = 20) -> Any:
     run = _one(source)
     ax = _axes(ax)
     shown = variables.parallel(run, points)
+    if not shown.names:
+        return _nothing(ax, "The best points", run.variables.summary or "no evaluation has succeeded yet")
     across = np.arange(len(shown.names))
     for i in reversed(range(len(shown.place))):
         good = i < shown.best
@@ -352,15 +366,8 @@ def _one(source: Any) -> RunData:
     return runs[0]
 
 
-def _surface(source: Any, most: int) -> SurrogateSlices:
-    surface = SurrogateSlices(_one(source), most)
-    if not surface.exists:
-        raise InputError("there is no model yet: it needs 8 evaluations that succeeded, with values that differ")
-    return surface
-
-
 def _nothing(ax: Any, title: str, why: str) -> Any:
     ax.set_title(title)
-    ax.text(0.5, 0.5, why, ha="center", va="center", color=QUIET, transform=ax.transAxes)
+    ax.text(0.5, 0.5, fill(why, 60), ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
     return ax

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Trial
 from mctsvs.utils.formatting import clock
 
@@ -36,10 +37,11 @@ class RunStats:
     trial: int = -1  # the number of the best one
     feasible: bool = True  # whether the best point satisfies the measured constraints
     phase: str = ""  # in the method's words
-    importance: dict[str, float] = field(default_factory=dict)  # most important first
+    explain: Callable[[], VariableStatuses] = VariableStatuses  # which variables act, when somebody looks
     seconds: float = 0.0  # since this process took up the run
     thinking: float = 0.0  # of them, in the method
     made: int = 0  # evaluations in these seconds
+    found: list[str] = field(default_factory=list)  # what is known at the end, in words
 
     @property
     def best(self) -> float:
@@ -107,15 +109,9 @@ class TimeShare:
 LOG = logging.getLogger("mctsvs")
 LOG.addHandler(logging.NullHandler())  # silent unless the user's program sets logging up
 
-SHOWN = 8  # variables with a bar
-MODEL = 7e-5  # seconds, times the square of the points: what importance takes at most where a model has to be fitted
-MOST_POINTS = 300  # of that model
-
 
 class ProgressView(Protocol):
     """Somewhere a run is shown."""
-
-    wants_importance: ClassVar[bool]
 
     def begin(self, account: RunStats) -> None: ...
 
@@ -141,14 +137,13 @@ class ProgressReporter:
         self.allowance = TimeShare()
         self._best: Trial | None = None
         self._drawing = 0.002  # seconds that the last drawing took
-        self._modelled = 0.0, 0  # seconds that importance took, and points then
 
     def begin(self, optimizer: Optimizer, budget: int, evaluated: int = 0) -> None:
         """The run of this optimizer, of which so many evaluations have been made."""
         opt = self.optimizer = optimizer
         label = self.label or f"{opt.method}, {len(opt.space)} variables"
         self.account = RunStats(label, opt.direction, budget, evaluated, phase=opt.describe())
-        self.account.failed = sum(t.failed for t in opt.trials)
+        self.account.failed, self.account.explain = sum(t.failed for t in opt.trials), opt.variables
         self.allowance = TimeShare()
         self._best = opt.best if opt.has_best else None
         if self._best is not None:
@@ -178,12 +173,10 @@ class ProgressReporter:
             LOG.info("evaluation %d: %s", account.evaluated, phase)
         account.phase = phase
         if self.view is not None:
-            self._show(self.view, opt)
+            self._show(self.view)
 
-    def _show(self, view: ProgressView, opt: Optimizer) -> None:
+    def _show(self, view: ProgressView) -> None:
         due = self.allowance.permits(self._drawing)
-        if due and view.wants_importance:
-            self._weigh(opt)
         with self.allowance.spending():
             view.told(self.account, due)
         if due:
@@ -204,21 +197,6 @@ class ProgressReporter:
                 LOG.info("trial %d: best value %.6g", account.trial, value)
                 account.steps.append((account.evaluated, value))
 
-    def _weigh(self, opt: Optimizer) -> None:
-        """Importance: at once where the method keeps it, else when a model of all variables is cheap enough."""
-        with self.allowance.spending():
-            known = opt.known_importance()
-        if known is None:
-            n = min(len(opt.trials), MOST_POINTS)
-            seconds, points = self._modelled
-            expected = 1.5 * seconds * (n / points) ** 2 if points else MODEL * n**2
-            if not self.allowance.permits(expected):
-                return
-            with self.allowance.spending():
-                known = opt.importance()
-            self._modelled = (self.allowance.last, n) if any(known.values()) else (0.0, 0)
-        self.account.importance = {name: known[name] for name in list(known)[:SHOWN]}
-
     def end(self) -> None:
         account = self.account
         if self.optimizer is None:
@@ -229,6 +207,7 @@ class ProgressReporter:
             100 * account.share_thinking,
         )  # fmt: skip
         if self.view is not None:
+            account.found = _found(self.optimizer)
             self.view.end(account)
         self.optimizer = None
 
@@ -239,6 +218,15 @@ class ProgressReporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end()
+
+
+def _found(opt: Optimizer) -> list[str]:
+    """Which variables act, and where values are noisy which point to take."""
+    if not opt.has_best:
+        return []
+    chosen, variables = opt.recommend(), opt.variables()
+    lucky = f"recommended: {chosen}, trial {chosen.trial.number}; the best value is a lucky one"
+    return [lucky] * (chosen.sd > 0.0) + [variables.summary] * bool(variables.active)
 
 
 def _steps(trials: list[Trial], best: Trial, direction: str) -> list[tuple[int, float]]:

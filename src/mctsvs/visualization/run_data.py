@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space
 from mctsvs.utils.validation import Array, Indices, InputError
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from mctsvs.methods.mcts_vs.tree import Node
     from mctsvs.optimizer.trial import Recommendation, Trial
 
-MATTERS = 0.5  # a larger score: the variable probably matters
-TESTS = ("probing a group", "testing a group", "auditing the rejected")  # purposes that tell whether variables matter
+Expected = Callable[[Array], tuple[Array, Array]]  # points (m, D) -> mean and deviation of the objective, (m,) each
 
 
 @dataclass
@@ -32,9 +32,10 @@ class RunData:
     direction: str
     trials: Sequence[Trial]
     about: Mapping[str, Any] = field(default_factory=dict)  # method, seed, options, budget, ... as far as known
-    scores: Callable[[], Mapping[str, float]] = dict
+    explain: Callable[[], VariableStatuses] = VariableStatuses
     groups: Callable[[], Node | None] = lambda: None
     advice: Callable[[], Recommendation | None] = lambda: None
+    expected: Expected | None = None  # by the model of the method
     chosen: Callable[[], Trial | None] | None = None  # the best trial, where whoever ran it says so
 
     @classmethod
@@ -42,8 +43,8 @@ class RunData:
         """The run in a Result, a Study, an Optimizer, or what looks like one."""
         if isinstance(source, RunData):
             return source
-        trials, importance = getattr(source, "trials", None), getattr(source, "importance", None)
-        if trials is None or importance is None:
+        trials, variables = getattr(source, "trials", None), getattr(type(source), "variables", None)
+        if trials is None or variables is None:
             raise InputError(f"there is nothing to see in {source!r:.60}: give a Result, a Study or an Optimizer")
         space = getattr(source, "space", None) or (trials[0].space if trials else None)
         if space is None:
@@ -51,11 +52,12 @@ class RunData:
         names = ("method", "seed", "options", "budget", "path", "user_attrs")
         about = {name: value for name in names if (value := getattr(source, name, None)) is not None}
         about |= getattr(source, "about", {})
-        scores = importance if callable(importance) else lambda: importance
         label = label or (Path(about["path"]).stem if "path" in about else str(about.get("method", "run")))
         direction = str(getattr(source, "direction", about.get("direction", "minimize")))
-        run = cls(label, space, direction, trials, about, scores, lambda: getattr(source, "tree", None))
-        run.advice = lambda: advice_of(source)
+        run = cls(label, space, direction, trials, about)
+        run.explain = source.variables if callable(variables) else lambda: source.variables
+        run.groups, run.advice = (lambda: getattr(source, "tree", None)), (lambda: advice_of(source))
+        run.expected = expected_of(source)
         if hasattr(type(source), "best"):
             run.chosen = lambda: source.best if getattr(source, "has_best", True) else None
         return run
@@ -72,9 +74,14 @@ class RunData:
         return str(self.command.get("problem") or "")
 
     @cached_property
-    def importance(self) -> Mapping[str, float]:
-        """Name -> score, the largest first; empty while no evaluation has succeeded."""
-        return self.scores() if len(self.succeeded) else {}
+    def variables(self) -> VariableStatuses:
+        """What evaluations prove about each variable; empty while none has succeeded."""
+        return self.explain() if len(self.succeeded) else VariableStatuses()
+
+    @cached_property
+    def recommendation(self) -> Recommendation | None:
+        """The point to take where values are noisy, and the best of them is a lucky one; None elsewhere."""
+        return self.advice() if len(self.succeeded) else None
 
     @cached_property
     def tree(self) -> Node | None:
@@ -125,26 +132,31 @@ class RunData:
         best = Trials.of(self.told, self.direction).best if self.chosen is None else self.chosen()
         return None if best is None or not best.has_value else int(np.searchsorted(self.numbers, best.number))
 
-    @cached_property
-    def ranking(self) -> list[str]:
-        """Names, the most important first."""
-        return list(self.importance) or list(self.space.names)
+    @property
+    def point(self) -> Trial | None:
+        """The trial whose point is to be taken: the best one, or the recommended one where values are noisy."""
+        if self.recommendation is not None:
+            return self.recommendation.trial
+        return None if self.best is None else self.told[self.best]
 
     @cached_property
     def position(self) -> dict[str, int]:
         return {name: v for v, name in enumerate(self.space.names)}
 
-    def matter(self, least: int, most: int) -> list[str]:
-        """Names of the variables that probably matter, so many at least and at most."""
-        found = sum(score > MATTERS for score in self.importance.values())
-        return self.ranking[: max(least, min(found, most))]
-
 
 def advice_of(source: Any) -> Recommendation | None:
-    """The point to take where values are known to be noisy, and the best of them is a lucky one."""
-    optimizer = getattr(source, "optimizer", source)
-    recommend = getattr(optimizer, "recommend", None)
-    return recommend() if callable(recommend) and getattr(optimizer, "noisy", None) is True else None
+    """What a Result, a Study or an Optimizer recommends where values are noisy; None elsewhere."""
+    if hasattr(source, "recommendation"):
+        advice = source.recommendation
+    else:
+        advice = source.recommend() if source.has_best else None
+    return advice if advice is not None and advice.sd > 0.0 and advice.trial.feasible else None
+
+
+def expected_of(source: Any) -> Expected | None:
+    """The model of a Result, a Study or an Optimizer; None for a result that was stored without it."""
+    core = getattr(getattr(source, "optimizer", source), "_core", None)
+    return getattr(source, "expected", None) if core is None else core.expected
 
 
 def runs_of(source: Any) -> list[RunData]:

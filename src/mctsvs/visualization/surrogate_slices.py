@@ -1,12 +1,13 @@
-"""A model of the run in its most important variables: slices and contours through the best point, sizes of effects.
+"""What the method's own model expects along the active variables: slices and contours through the point to take.
 
-The model is made for looking, from the evaluations alone: it does not depend on the method, and no method sees it.
-Notation: d coordinates of the unit cube that belong to the chosen variables, m points of a grid.
+Only variables that were seen to act are drawn, and beside the model what was evaluated. The model is the one that
+proposed the points, not one made for looking.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,10 +17,8 @@ import numpy as np
 from mctsvs.utils.validation import Array, Indices
 from mctsvs.visualization.run_data import RunData
 
-MOST_POINTS = 250
 MOST_VARIABLES = 12
 FEWEST = 8  # evaluations: of fewer there is no model
-DRAWS = 200  # functions drawn from the model to say how sure the size of an effect is
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Slice:
-    """What the model expects when one variable of the best point changes, and what was evaluated."""
+    """What the model expects when one variable of the point changes, and what was evaluated."""
 
     axis: Axis
     mean: Array  # (m,)
     sd: Array  # (m,)
-    at: Any  # the variable's value at the best point
+    at: Any  # the variable's value at the point
     seen: list[Any]  # values at the evaluations nearest to this line
     value: Array  # their values
 
@@ -56,103 +55,45 @@ class Contour:
     value: Array
 
 
-@dataclass(frozen=True)
-class Effect:
-    """By how much the value changes along a variable, all else as at the best point: nine draws in ten lie between."""
-
-    name: str
-    size: float
-    low: float
-    high: float
-
-
 class SurrogateSlices:
-    """The model of one run."""
+    """The model of one run, along the active variables of the largest effect."""
 
     def __init__(self, run: RunData, most: int = MOST_VARIABLES) -> None:
-        self.run = run
-        self.names = run.matter(min(2, len(run.space)), most)
-        self.columns: list[Indices] = []
-        start = 0
-        for name in self.names:
-            size = len(self._coordinates(name))
-            self.columns.append(np.arange(start, start + size))
-            start += size
+        self.run, self.most = run, most
 
-    def _coordinates(self, name: str) -> Indices:
-        v, offsets = self.run.position[name], self.run.space.offsets
-        return np.arange(offsets[v], offsets[v + 1])
+    @cached_property
+    def names(self) -> list[str]:
+        return self.run.variables.active[: self.most]
 
     @property
-    def exists(self) -> bool:
-        rows = self.run.succeeded
-        return len(rows) >= FEWEST and bool(np.ptp(self.run.values[rows]) > 0)
-
-    @cached_property
-    def _rows(self) -> Indices:
-        """Evaluations that the model sees: the best half of them, the others spread over the ranks."""
-        rows, y = self.run.succeeded, self.run.sign * self.run.values[self.run.succeeded]
-        if len(rows) <= MOST_POINTS:
-            return rows
-        order = np.argsort(-y, kind="stable")
-        rest = order[MOST_POINTS // 2 :]
-        spread = rest[np.linspace(0, len(rest) - 1, MOST_POINTS - MOST_POINTS // 2).round().astype(np.intp)]
-        return np.sort(rows[np.concatenate([order[: MOST_POINTS // 2], spread])])
-
-    @cached_property
-    def _inside(self) -> Indices:
-        return np.concatenate([self._coordinates(name) for name in self.names])
+    def missing(self) -> str:
+        """Why there is nothing to see, in words; empty where there is."""
+        if len(self.run.succeeded) < FEWEST:
+            return f"there is no model yet: it needs {FEWEST} evaluations that succeeded"
+        if not self.names:
+            return self.run.variables.summary
+        return "the model of this result was not stored with it" if self.run.expected is None else ""
 
     @cached_property
     def centre(self) -> Array:
-        """(d,) the best point."""
-        assert self.run.best is not None
-        return np.asarray(self.run.units[self.run.best, self._inside])
+        """(D,) the point to take."""
+        assert self.run.point is not None
+        return self.run.point.unit
 
-    @cached_property
-    def _posterior(self) -> Any:
-        from mctsvs.gp.likelihood import Likelihood
-        from mctsvs.gp.model import KERNELS, fit
-        from mctsvs.gp.posterior import Posterior
-        from mctsvs.gp.priors import PRIORS
-
-        X = self.run.units[self._rows][:, self._inside]
-        y = (self._fenced - self._middle) / self._scale
-        kernel = KERNELS["matern52"]
-        prior = PRIORS["found"](kernel, X.shape[1])
-        likelihood = Likelihood(kernel, X, y, prior, constant_mean=True)
-        theta = fit(likelihood, prior, prior.start, [], iterations=40)
-        return Posterior.of(kernel, theta, X, y, constant_mean=True)
-
-    @cached_property
-    def _fenced(self) -> Array:
-        """(n,) values; bad ones beyond the fence are set to it, so that they do not flatten everything of interest."""
-        y = self.run.sign * self.run.values[self._rows]
-        first, third = np.quantile(y, [0.25, 0.75])
-        return np.maximum(y, first - 1.5 * (third - first)) if third > first else y
-
-    @property
-    def _middle(self) -> float:
-        return float(self._fenced.mean())
-
-    @property
-    def _scale(self) -> float:
-        return float(self._fenced.std()) or 1.0
-
-    def predict(self, Z: Array) -> tuple[Array, Array]:
-        """Mean and deviation at points (m, d), in the objective's units."""
-        mean, sd = self._posterior.predict(Z)
-        return self.run.sign * (mean * self._scale + self._middle), sd * self._scale
+    def _coordinates(self, *names: str) -> Indices:
+        offsets = self.run.space.offsets
+        return np.concatenate(
+            [np.arange(offsets[v], offsets[v + 1]) for v in map(self.run.position.__getitem__, names)]
+        )
 
     def axis(self, name: str, size: int) -> Axis:
-        """A grid over a variable, all else as at the best point; or all values of one that has no more than that."""
-        assert self.run.best is not None
+        """A grid over a variable, all else as at the point; or all values of one that has no more than that."""
         space, v, coordinates = self.run.space, self.run.position[name], self._coordinates(name)
         labels = space.variables[v].labels
         if labels is not None and len(coordinates) > 1:
             return Axis(name, np.eye(len(coordinates)), [str(label) for label in labels], "choices")
         along = np.linspace(0.0, 1.0, max(size, 5 * len(labels or ())))
-        point = np.repeat(self.run.units[self.run.best][None], len(along), axis=0)
+        point = np.repeat(self.centre[None], len(along), axis=0)
         point[:, coordinates[0]] = along
         values = space.decode(point)[:, v]
         kept = np.concatenate([[True], np.diff(values) > 0])  # whole numbers and labels repeat
@@ -162,60 +103,50 @@ class SurrogateSlices:
         log = getattr(space.variables[v], "log", False)
         return Axis(name, units, values[kept].tolist(), "log" if log else "linear")
 
-    def _seen(self, name: str, rows: Indices) -> list[Any]:
-        """The variable's values at these evaluations."""
+    def _values(self, name: str, units: Array) -> list[Any]:
+        """The variable's values at these points."""
         v = self.run.position[name]
-        labels, x = self.run.space.variables[v].labels, self.run.space.decode(self.run.units[rows])[:, v]
+        labels, x = self.run.space.variables[v].labels, self.run.space.decode(units)[:, v]
         return x.tolist() if labels is None else [str(labels[int(i)]) for i in x]
 
-    def _best(self, name: str) -> Any:
-        return self._seen(name, np.array([self.run.best]))[0]
-
-    def _grid(self, size: int, *axes: tuple[int, Axis]) -> Array:
-        """(m, d) the best point with the grid of one variable, or of two of which the second changes slowly."""
-        choices = list(itertools.product(*(range(len(axis.units)) for _, axis in reversed(axes))))
+    def _grid(self, *axes: Axis) -> Array:
+        """(m, D) the point with the grid of one variable, or of two of which the second changes slowly."""
+        choices = list(itertools.product(*(range(len(axis.units)) for axis in reversed(axes))))
         points = np.repeat(self.centre[None], len(choices), axis=0)
-        for place, (at, axis) in enumerate(reversed(axes)):
-            points[:, self.columns[at]] = axis.units[[choice[place] for choice in choices]]
+        for place, axis in enumerate(reversed(axes)):
+            points[:, self._coordinates(axis.name)] = axis.units[[choice[place] for choice in choices]]
         return points
 
+    def _expected(self, grids: Sequence[Array]) -> list[tuple[Array, Array]]:
+        """Mean and deviation at the points of each grid."""
+        assert self.run.expected is not None
+        mean, sd = self.run.expected(np.concatenate(grids))
+        ends = np.cumsum([len(grid) for grid in grids])[:-1]
+        return list(zip(np.split(mean, ends), np.split(sd, ends), strict=True))
+
     def slices(self, size: int = 41, dots: int = 60) -> list[Slice]:
-        """One for each variable of the model."""
-        assert self.run.best is not None
+        """One for each variable."""
+        axes = [self.axis(name, size) for name in self.names]
         found = []
-        for at, name in enumerate(self.names):
-            axis = self.axis(name, size)
-            mean, sd = self.predict(self._grid(size, (at, axis)))
-            rows = self._nearest(np.setdiff1d(np.arange(len(self.centre)), self.columns[at]), dots)
-            seen = self._seen(name, rows)
-            found.append(Slice(axis, mean, sd, self._best(name), seen, self.run.values[rows]))
+        for axis, (mean, sd) in zip(axes, self._expected([self._grid(axis) for axis in axes]), strict=True):
+            (at,), rows = self._values(axis.name, self.centre[None]), self._nearest(dots, axis.name)
+            seen = self._values(axis.name, self.run.units[rows])
+            found.append(Slice(axis, mean, sd, at, seen, self.run.values[rows]))
         return found
 
     def contour(self, first: str, second: str, size: int = 31, dots: int = 120) -> Contour:
-        assert self.run.best is not None
-        places = self.names.index(first), self.names.index(second)
         one, two = self.axis(first, size), self.axis(second, size)
-        mean, _ = self.predict(self._grid(size, (places[0], one), (places[1], two)))
-        moved = np.concatenate([self.columns[place] for place in places])
-        rows = self._nearest(np.setdiff1d(np.arange(len(self.centre)), moved), dots)
-        at = self._best(first), self._best(second)
-        seen = self._seen(first, rows), self._seen(second, rows)
-        return Contour(one, two, mean.reshape(len(two.units), len(one.units)), at, seen, self.run.values[rows])
+        ((mean, _),) = self._expected([self._grid(one, two)])
+        rows = self._nearest(dots, first, second)
+        (x,), (y,) = (self._values(name, self.centre[None]) for name in (first, second))
+        seen = self._values(first, self.run.units[rows]), self._values(second, self.run.units[rows])
+        return Contour(one, two, mean.reshape(len(two.units), len(one.units)), (x, y), seen, self.run.values[rows])
 
-    def _nearest(self, fixed: Indices, most: int) -> Indices:
-        """Evaluations nearest to the best point in these coordinates of the model."""
-        rows = self._rows
-        distance = np.abs(self.run.units[rows][:, self._inside[fixed]] - self.centre[fixed]).sum(axis=1)
+    def _nearest(self, most: int, *free: str) -> Indices:
+        """Evaluations nearest to the point in the other active variables; those that change nothing else come first."""
+        rows, others = self.run.succeeded, [name for name in self.run.variables.active if name not in free]
+        distance = np.zeros(len(rows))
+        if others:
+            fixed = self._coordinates(*others)
+            distance = np.abs(self.run.units[rows][:, fixed] - self.centre[fixed]).sum(axis=1)
         return rows[np.argsort(distance, kind="stable")[:most]]
-
-    def effects(self, size: int = 21) -> list[Effect]:
-        """One for each variable of the model, in its order."""
-        paths = self._posterior.sample_paths(DRAWS, np.random.default_rng(0))
-        found = []
-        for at, name in enumerate(self.names):
-            Z = self._grid(size, (at, self.axis(name, size)))
-            mean, _ = self.predict(Z)
-            ranges = np.ptp(paths(Z), axis=1) * self._scale
-            low, high = np.quantile(ranges, [0.05, 0.95])
-            found.append(Effect(name, float(np.ptp(mean)), float(low), float(high)))
-        return found

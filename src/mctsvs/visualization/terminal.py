@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mctsvs.utils.formatting import clock, printable
+from mctsvs.optimizer.active_variables import VariableStatus
+from mctsvs.utils.formatting import clock, percent, printable
 from mctsvs.utils.output import Output
 from mctsvs.visualization.progress import ProgressView, RunStats
 
 FULL, PARTS = "█", " ▏▎▍▌▋▊▉"
-LEAST = 0.1  # score that gets a bar
+BARS = 8  # variables with a bar
 ROWS = 6  # of the curve, at most
 DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # of a braille character: by column, from below
 
@@ -53,7 +54,7 @@ def _head(account: RunStats, width: int) -> Group:
         facts.add_row("phase", Text(printable(account.phase)))
     each = f", {1e3 * account.thinking / account.made:.3g} ms an evaluation" if account.made else ""
     facts.add_row("thinking", Text(f"{100 * account.share_thinking:.0f} % of the time{each}"))
-    return Group(title, row, facts)
+    return Group(title, row, facts, *(Text(printable(words)) for words in account.found))
 
 
 def _best(account: RunStats) -> Text:
@@ -66,10 +67,12 @@ def _best(account: RunStats) -> Text:
 
 def _body(account: RunStats, width: int) -> list[Table]:
     """Bars and curve, beside each other where there is room for both."""
-    names = {name: score for name, score in account.importance.items() if score >= LEAST}
-    beside = width >= 76 or not names
-    wide = min(60, width - 4) if not names else min(48, width - 36) if beside else min(60, width - 4)
-    tables = [_bars(names, min(32, width - 4))] if names else []
+    variables = account.explain()
+    named = set(variables.named[:BARS])
+    rows = [row for row in variables if row.name in named]
+    beside = width >= 76 or not rows
+    wide = min(60, width - 4) if not rows else min(48, width - 36) if beside else min(60, width - 4)
+    tables = [_bars(rows, min(32, width - 4))] if rows else []
     if len(account.steps) > 1 and wide >= 16:
         tables.append(_curve(account, wide))
     if len(tables) == 2 and beside:
@@ -79,14 +82,16 @@ def _body(account: RunStats, width: int) -> list[Table]:
     return tables
 
 
-def _bars(importance: dict[str, float], width: int) -> Table:
+def _bars(rows: Sequence[VariableStatus], width: int) -> Table:
+    """By how much each variable changes the value at least, as a share of its range."""
     table = Table.grid(padding=(0, 1))
-    longest = min(14, max(len(name) for name in importance))
-    table.add_row(Text("matters", style="dim"))
-    for name, score in importance.items():
-        short = Text(printable(name), no_wrap=True)
+    longest = min(14, max(len(row.name) for row in rows))
+    table.add_row(Text("active", style="dim"))
+    for row in rows:
+        short = Text(printable(row.name), no_wrap=True)
         short.truncate(longest, overflow="ellipsis")
-        table.add_row(short, Text(bar(score, max(4, width - longest - 7)), style="cyan"), f"{score:.2f}")
+        drawn = bar(row.share, max(4, width - longest - 7))
+        table.add_row(short, Text(drawn, style="cyan"), Text(percent(row.share), justify="right"))
     return table
 
 
@@ -130,8 +135,6 @@ def braille(values: Sequence[float], rows: int) -> list[str]:
 class LogLines:
     """A line at each tenth of the evaluations and when the phase changes, for logs and pipes."""
 
-    wants_importance: ClassVar[bool] = False
-
     def __init__(self, stream: Any = None) -> None:
         self.stream = stream or Output(sys.stderr)
         self.phase = ""
@@ -148,7 +151,8 @@ class LogLines:
             self._print(account.line())
 
     def end(self, account: RunStats) -> None:
-        pass
+        for words in account.found:
+            self._print(words)
 
     def _print(self, text: str) -> None:
         print(text, file=self.stream, flush=True)
@@ -156,8 +160,6 @@ class LogLines:
 
 class NotebookView:
     """One line of text below the cell, replaced as the run goes on: no widget, so it is there when the page is read."""
-
-    wants_importance: ClassVar[bool] = False
 
     def __init__(self, display: Any) -> None:
         self.display, self.handle = display, None
@@ -177,13 +179,11 @@ class NotebookView:
             self.handle.update(self._bundle(account), raw=True)
 
     def _bundle(self, account: RunStats) -> dict[str, str]:
-        return {"text/plain": f"{account.label}: {account.line()}"}
+        return {"text/plain": "\n".join([f"{account.label}: {account.line()}", *account.found])}
 
 
 class TerminalView:
     """A display that is drawn anew in place; see `mctsvs.visualization.terminal`."""
-
-    wants_importance: ClassVar[bool] = True
 
     def __init__(self, console: Any, *, keep: bool) -> None:
         from rich.live import Live

@@ -1,4 +1,4 @@
-"""Which variables matter: scores, the tree of groups, and where the best points are."""
+"""Which variables act, the tree of groups, and where the best points are."""
 
 from __future__ import annotations
 
@@ -9,33 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from mctsvs.utils.formatting import listed
+from mctsvs.optimizer.active_variables import VariableStatus
+from mctsvs.utils.formatting import listed, short_value
 from mctsvs.utils.validation import Array, Indices
-from mctsvs.visualization.run_data import MATTERS, RunData
-from mctsvs.visualization.surrogate_slices import Effect, SurrogateSlices
+from mctsvs.visualization.run_data import RunData
 
 MOST_NODES = 300
 
 
 @dataclass(frozen=True)
-class Importance:
-    """The variables of the largest scores, and how large their effects are."""
+class ActiveVariables:
+    """The variables that were seen to act, the largest effect first; none where all do."""
 
-    label: str
-    names: list[str]
-    score: Array  # in [0, 1], how sure it is that the variable matters
-    effects: list[Effect]  # of the first of them; none where there is no model
-    matter: int  # variables whose score is above one half
-    total: int
+    rows: list[VariableStatus]
+    at: list[str]  # their values at the point to take
+    words: str  # which variables act, and how many are not known to
+
+    @property
+    def share(self) -> Array:
+        """Of the range of all values, by which each changes them at least."""
+        return np.array([row.share for row in self.rows])
+
+    @property
+    def change(self) -> list[str]:
+        """The same in the value's units, or in those of a measured constraint."""
+        return [f"{row.effect:.3g}" + (f" ({row.output})" if row.output != "value" else "") for row in self.rows]
 
 
-def importance(run: RunData, most: int = 20, surface: SurrogateSlices | None = None) -> Importance:
-    matter = sum(value > MATTERS for value in run.importance.values())
-    names = run.ranking[: min(most, max(8, matter + 4))] if run.importance else []
-    score = np.array([run.importance[name] for name in names])
-    surface = SurrogateSlices(run) if surface is None else surface
-    effects = surface.effects() if names and surface.exists else []
-    return Importance(run.label, names, score, effects, matter, len(run.space))
+def active(run: RunData, most: int = 20) -> ActiveVariables:
+    named, params = set(run.variables.named[:most]), {} if run.point is None else run.point.params
+    rows = [row for row in run.variables if row.name in named]
+    at = [short_value(params[row.name]) if row.name in params else "-" for row in rows]
+    return ActiveVariables(rows, at, "; ".join(filter(None, (run.variables.summary, run.variables.rest))))
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def tree(run: RunData, names: int = 8) -> Icicle | None:
 
 @dataclass(frozen=True)
 class Parallel:
-    """The best points, and a few of the others, on one axis for each of the most important variables."""
+    """The best points, and a few of the others, on one axis for each active variable."""
 
     names: list[str]
     place: Array  # (k, names) in [0, 1] on each axis
@@ -95,7 +100,7 @@ class Parallel:
 
 
 def parallel(run: RunData, points: int = 20, others: int = 40, variables: int = 8) -> Parallel:
-    names = run.matter(min(2, len(run.space)), variables)
+    names = run.variables.active[:variables]
     rows = np.flatnonzero(run.feasible)
     rows = rows[np.argsort(-run.sign * run.values[rows], kind="stable")]
     rest = rows[points:]

@@ -40,7 +40,6 @@ def test_finds_the_variables_and_the_optimum(batch: int) -> None:
     assert engine(opt).found_model.variables.tolist() == [3, 50, 77]
     assert opt.best.value == pytest.approx(0.0, abs=1e-3)
     assert set(opt.variables().active) <= {"x3", "x50", "x77"}  # without a budget nothing is kept to prove all
-    assert opt.tree is not None
 
 
 def test_many_active_variables_are_modelled_together() -> None:

@@ -107,14 +107,6 @@ def test_groups_under_way_are_left_alone() -> None:
     assert len(evidence.next_group(np.arange(50), rng)) == 0
 
 
-def test_tree_holds_every_variable_once_and_found_ones_singly() -> None:
-    evidence = search(60, {7, 20, 41}, 1)
-    leaves = [node for _, node in evidence.tree.walk() if node.is_leaf]
-    assert sorted(np.concatenate([leaf.variables for leaf in leaves]).tolist()) == list(range(60))
-    singles = {int(leaf.variables[0]) for leaf in leaves if len(leaf.variables) == 1 and leaf.value > 0.9}
-    assert singles == {7, 20, 41}
-
-
 def test_restored_evidence_goes_on_alike() -> None:
     evidence = search(80, {1, 2, 70}, 3, most=15)
     again = Evidence(80)

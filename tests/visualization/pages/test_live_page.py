@@ -133,7 +133,7 @@ def test_only_what_changed_is_sent(tmp_path: Path) -> None:
         first = json.loads(live.news(""))
         live._thinker.join()
         thought = json.loads(live.news(first["version"]))
-        assert "importance" in thought["sections"]
+        assert "variables" in thought["sections"]
         assert "failures" not in thought["sections"]
         assert json.loads(live.news(thought["version"]))["sections"] == {}
         study.tell(study.ask()[0], 5.0)

@@ -92,6 +92,7 @@ CLOSE_PATIENCE = 6  # failures that halve the box
 # the same under noise
 COMPARED = (45, 68)  # points at which the models are compared
 FOLDS, COMPARING = 4, 40  # parts held out in turn, steps of a fit
+LARGEST_GAIN = 2.0  # of log density, by which a single value may speak for a model
 CLEARLY = 3.5  # standard errors by which the model that treats variables alike must be ahead
 ALIKE_TURNS = 4  # of so many, all but one are then its turns
 NOT_MANY = 100  # coordinates; of more, it is taken for likely that few matter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from mctsvs.methods.auto.phases import ActiveCountTest, Audit, Design, OptimiseF
 from mctsvs.methods.auto.portfolio import Challenger, ModelSelection
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
-from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.methods.solvers import thinned
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array, Indices
+
+if TYPE_CHECKING:
+    from mctsvs.gp.model import Predictor
 
 
 @dataclass
@@ -321,6 +323,18 @@ class Auto(Engine):
         x = self.all_model.closer.propose(self.history, waiting, free, self.rng)
         return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level)
 
+    def surrogate(self) -> Predictor:
+        """The model of the found variables, where these are optimised; else one of all variables."""
+        found, (X, y, _) = self.found_model, self.told
+        if self.found() is None or self.noisy or not len(found.variables):
+            return super().surrogate()
+        moved, best = self.coordinates_of(found.variables), int(np.argmax(y))
+        x, nothing = X[best], np.empty((0, len(moved)))
+        lattice = None if self.lattice is None or self.lattice.plain else self.lattice.among(moved, x)
+        places: dict[str, Any] = {"waiting": nothing, "failed": nothing, "lattice": lattice}
+        predict = found.predictor(View(X[:, moved], y, x[moved], float(y[best]), **places))
+        return lambda Z: predict(Z[:, moved])
+
     def found(self) -> Indices | None:
         """Those that tests have found, where they have ended."""
         if not isinstance(self.phase, Audit | OptimiseSubspace):
@@ -330,7 +344,3 @@ class Auto(Engine):
 
     def describe(self) -> str:
         return self.phase.describe(self)
-
-    @property
-    def tree(self) -> Node | None:
-        return self.evidence.tree if self.evidence.tests else None

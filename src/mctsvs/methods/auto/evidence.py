@@ -25,7 +25,6 @@ import numpy as np
 
 from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Flip, Mask
-from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
 
@@ -182,27 +181,6 @@ class Evidence(Saved):
         log_miss = np.cumsum(np.log1p(-np.minimum(self.probability[candidates], 1.0 - 1e-12)))
         size = int(np.searchsorted(-log_miss, np.log(2.0))) + 1
         return candidates[:size]
-
-    @property
-    def tree(self) -> Node:
-        """The groups as a tree: still possible against rejected, then found against undecided, then one by one."""
-        found = self.found[np.argsort(-self.effect[self.found], kind="stable")]
-        tree = self._leaf(found[:0])
-        for i in reversed(range(len(found))):  # the one with the largest effect is split off first
-            tree = self._join(self._leaf(found[i : i + 1]), tree)
-        tree = self._join(tree, self._leaf(np.setdiff1d(np.flatnonzero(~self.rejected), found)))
-        return self._join(tree, self._leaf(np.flatnonzero(self.rejected)))
-
-    def _leaf(self, variables: Indices) -> Node:
-        value = float(self.probability[variables].mean()) if len(variables) else 0.0
-        return Node(variables, value, int(self.moved[variables].max(initial=0.0)))
-
-    def _join(self, one: Node, other: Node) -> Node:
-        if not len(one.variables) or not len(other.variables):
-            return one if len(one.variables) else other
-        parent = self._leaf(np.union1d(one.variables, other.variables))
-        parent.children = (one, other)
-        return parent
 
 
 def cost(active: Array, n_variables: int) -> Array:

@@ -7,7 +7,7 @@ epoch forgets models and data, and looks for another optimum.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from mctsvs.gp.acquisition import AcquisitionFunction, log_expected_improvement,
 from mctsvs.gp.categorical_kernel import TiedLengthscales
 from mctsvs.gp.kernels import Kernel
 from mctsvs.gp.likelihood import Likelihood
-from mctsvs.gp.model import KERNELS, fit, nearest, spread_by_rank
+from mctsvs.gp.model import KERNELS, Predictor, fit, nearest, spread_by_rank
 from mctsvs.gp.optimize_acqf import climb, pool, quasi_random
 from mctsvs.gp.optimize_acqf_mixed import Lattice, maximise
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS, Prior
 from mctsvs.gp.quasi_newton import Pairs
-from mctsvs.gp.standardize import standardise
+from mctsvs.gp.standardize import Standardization
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.constants import AutoOptions
@@ -75,21 +75,21 @@ class Surrogate:
     fitted: int = -1  # points at the last fit
     searched: int = -1  # points at the last fit from several starts
 
-    def posterior(self, X: Array, y: Array, view: View) -> tuple[Posterior, float]:
-        """Of the data (n, d), (n,), or of the part that a model can take; and the incumbent's standardised level."""
+    def posterior(self, X: Array, y: Array, view: View) -> tuple[Posterior, Standardization]:
+        """Of the data (n, d), (n,), or of the part that a model can take; standardised with the incumbent's level."""
         n, d, incumbent, level = len(X), view.size, view.incumbent, view.level
         if n > const.MOST_POINTS:
             good = np.argsort(-y, kind="stable")[: const.MOST_POINTS // 2]
             rows = nearest(X, incumbent, const.MOST_POINTS, keep=good)
             X, y = X[rows], y[rows]
-        values = standardise(np.append(y, level), winsorise=False)
-        values, best = values[:-1], float(values[-1])
+        standard = Standardization.of(np.append(y, level), winsorise=False)
+        values = standard.values[:-1]
         kernel = KERNELS["joint-additive" if self.additive and d <= const.MOST_ADDITIVE else "se"]
         prior = PRIORS["found"](kernel, d)
         if view.variable is not None:
             kernel = TiedLengthscales(kernel, view.variable)
         theta = self._fit(kernel, prior, X, values, n)
-        return Posterior.of(kernel, theta, X, values, constant_mean=True), best
+        return Posterior.of(kernel, theta, X, values, constant_mean=True), standard
 
     def _fit(self, kernel: Kernel, prior: Prior, X: Array, values: Array, n: int) -> Array:
         """The parameters, fitted again where that is due for n points."""
@@ -170,13 +170,24 @@ class SubspaceModel(Saved):
             if model is self.of_best:
                 rows = np.sort(np.argsort(-y, kind="stable")[: max(const.FEW * d, int(const.BEST_SHARE * n))])
                 X, y = X[rows], y[rows]
-            posterior, best = model.posterior(X, y, view)
-            return self._search(_with_fantasies(posterior, view), best, view, rng)
+            posterior, standard = model.posterior(X, y, view)
+            return self._search(_with_fantasies(posterior, view), float(standard.values[-1]), view, rng)
 
         best = self.options.best and self.turn % 2 == 0 and n >= 2 * const.FEW * d
         candidate = in_turn(self.of_best if best else None, self.of_all, ask, view.X)
         self.hopeless = self.hopeless + 1 if candidate.promise < const.HOPELESS else 0
         return candidate
+
+    def predictor(self, view: View) -> Predictor:
+        """What the model of all points expects; asking it changes no point that will be proposed."""
+        model = replace(self.of_all, pairs=list(self.of_all.pairs))
+        posterior, standard = model.posterior(view.X, view.y, view)
+
+        def predict(Z: Array) -> tuple[Array, Array]:
+            mean, sd = posterior.predict(Z)
+            return standard.mean + standard.scale * mean, standard.scale * sd
+
+        return predict
 
     def _search(self, posterior: Posterior, best: float, view: View, rng: np.random.Generator) -> Candidate:
         """The point of largest log EI above `best` in one of the three ways."""

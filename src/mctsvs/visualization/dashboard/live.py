@@ -7,12 +7,12 @@ import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mctsvs.methods.mcts_vs.tree import Node
+from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation
 from mctsvs.study import Study
 from mctsvs.study.reader import StudyFollower
@@ -20,7 +20,7 @@ from mctsvs.utils.validation import InputError
 from mctsvs.visualization.report import subtitle
 from mctsvs.visualization.report.page import Live, as_json, figures_of, navigation, page, section_html
 from mctsvs.visualization.report.sections import Section, sections
-from mctsvs.visualization.run_data import RunData, advice_of
+from mctsvs.visualization.run_data import Expected, RunData, advice_of, expected_of
 
 LEAST_PAUSE = 3.0  # seconds between thoughts, and
 PATIENCE = 6.0  # times what the last one took
@@ -31,10 +31,11 @@ REMEMBERED = 64  # versions whose differences can be told
 class BackgroundModel:
     """What only the method itself can tell: computed beside, a little behind the evaluations."""
 
-    importance: Mapping[str, float] = field(default_factory=dict)
+    variables: VariableStatuses = field(default_factory=VariableStatuses)
     tree: Node | None = None
     doing: str = ""
     advice: Recommendation | None = None
+    expected: Expected | None = None
 
 
 class LiveStudy:
@@ -99,7 +100,7 @@ class LiveStudy:
         direction = str(contents.identity["direction"])
         trials = list(contents.trials)
         run = RunData(self.path.stem, contents.space, direction, trials, about)
-        run.scores, run.groups = (lambda: thoughts.importance), (lambda: thoughts.tree)
+        run.explain, run.groups, run.expected = (lambda: thoughts.variables), (lambda: thoughts.tree), thoughts.expected
         run.advice, run.chosen = (lambda: thoughts.advice), (lambda: contents.best)
         return run
 
@@ -141,9 +142,9 @@ class LiveStudy:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with Study(self.path, readonly=True) as study:
-                    found = study.importance() if study.has_best else {}
-                    advice = advice_of(study) if study.has_best else None
-                    self.thoughts = BackgroundModel(found, study.tree, study.optimizer.describe(), advice)
+                    found, doing = study.variables(), study.optimizer.describe()
+                    advice, expected = advice_of(study), expected_of(study)
+                    self.thoughts = BackgroundModel(found, study.tree, doing, advice, expected)
         except InputError:  # the method is a file that only the user may name, or its library is not here
             self.thoughts = BackgroundModel()
         self.thought += 1

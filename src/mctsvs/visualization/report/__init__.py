@@ -16,11 +16,11 @@ import numpy as np
 
 from mctsvs.utils.formatting import duration, listed, plural, short_number, shortened
 from mctsvs.utils.written import written
-from mctsvs.visualization import curves
+from mctsvs.visualization import curves, variables
 from mctsvs.visualization.report import figures
 from mctsvs.visualization.report.page import figures_of, navigation, page, section_html
 from mctsvs.visualization.report.sections import Section, paragraph, sections, table
-from mctsvs.visualization.run_data import MATTERS, RunData, runs_of
+from mctsvs.visualization.run_data import RunData, runs_of
 from mctsvs.visualization.style import ACCENT
 
 __all__ = ["card", "html", "write"]
@@ -99,7 +99,7 @@ def _together(runs: Sequence[RunData]) -> str:
 def compare(runs: Sequence[RunData]) -> Section:
     """The runs beside each other."""
     shown = [curves.convergence(run) for run in runs]
-    head = ("run", "method", "best value", "trial", "evaluations", "failed", "time", "variables that matter")
+    head = ("run", "method", "best value", "trial", "evaluations", "failed", "time", "active variables")
     rows = [_row(run) for run in runs]
     said = ""
     directions = {run.direction for run in runs}
@@ -116,9 +116,9 @@ def _row(run: RunData) -> tuple[Any, ...]:
     at = "" if run.best is None else f"{run.numbers[run.best]}"
     shown = curves.timeline(run)
     spent = "" if shown is None else duration(float(shown.told.max()))
-    matter = [name for name, score in run.importance.items() if score > MATTERS]
+    acting = listed(run.variables.named, 5) or run.variables.summary
     failed = sum(trial.failed for trial in run.told)
-    return run.label, run.about.get("method", ""), best, at, len(run.told), failed, spent, listed(matter, 5)
+    return run.label, run.about.get("method", ""), best, at, len(run.told), failed, spent, acting
 
 
 def card(source: Any, title: str) -> str:
@@ -138,19 +138,18 @@ def card(source: Any, title: str) -> str:
     run = RunData.of(source)
     best = "no evaluation has succeeded yet"
     if run.best is not None:
-        best = f"<b style='color:{ACCENT}'>{short_number(run.values[run.best])}</b> at trial {run.numbers[run.best]}"
+        best = f"<b style='color:{ACCENT}'>{short_number(run.values[run.best])}</b>, trial {run.numbers[run.best]}"
+    if run.recommendation is not None:
+        number = run.recommendation.trial.number
+        best += f", a lucky one; expected at the point of trial {number}: {escape(str(run.recommendation))}"
+    acting = f"; {escape(run.variables.summary)}" if run.variables.active else ""
     failed = sum(trial.failed for trial in run.told)
     done = f"{len(run.told):,} evaluations of {len(run.space):,} variables" + (f", {failed:,} failed" if failed else "")
     head = f"<div><b>{escape(title)}</b> <span style='opacity:.7'>{done}, {escape(run.direction)}</span></div>"
     return (
-        f"<div style='font-family:system-ui,sans-serif;line-height:1.5'>{head}<div>{best}{_matter(run)}</div>"
+        f"<div style='font-family:system-ui,sans-serif;line-height:1.5'>{head}<div>{best}{acting}</div>"
         f"<div style='display:flex;gap:32px;flex-wrap:wrap;margin-top:8px'>{_curve(run)}{_bars(run)}</div></div>"
     )
-
-
-def _matter(run: RunData) -> str:
-    found = [shortened(name) for name, score in run.importance.items() if score > MATTERS]
-    return f"; {escape(listed(found))} matter{'s' * (len(found) == 1)}" if found else ""
 
 
 def _curve(run: RunData) -> str:
@@ -175,10 +174,12 @@ def _curve(run: RunData) -> str:
 
 
 def _bars(run: RunData) -> str:
+    shown = variables.active(run, BARS)
+    longest = float(shown.share.max(initial=1e-300))
     rows = "".join(
-        f"<tr><td style='padding:0 8px 0 0;text-align:left'>{escape(shortened(name))}</td>"
-        f"<td><div style='background:{ACCENT};height:9px;width:{120 * score:.0f}px'></div></td></tr>"
-        for name, score in list(run.importance.items())[:BARS]
-        if score > 0.01
+        f"<tr title='{escape(str(row))}'>"
+        f"<td style='padding:0 8px 0 0;text-align:left'>{escape(shortened(row.name))}</td>"
+        f"<td><div style='background:{ACCENT};height:9px;width:{120 * row.share / longest:.0f}px'></div></td></tr>"
+        for row in shown.rows
     )
     return f"<table style='font-size:12px;border:0'>{rows}</table>" if rows else ""

@@ -28,14 +28,14 @@ from mctsvs.visualization.style import (
     wrapped,
 )
 from mctsvs.visualization.surrogate_slices import Axis, Contour, Slice
-from mctsvs.visualization.variables import Icicle, Importance, Parallel
+from mctsvs.visualization.variables import ActiveVariables, Icicle, Parallel
 
 SWITCH = 1e2  # between the smallest and the largest value: of more, the reader may choose a logarithmic axis
 POWERS = 1e3  # of more, the axis is logarithmic to begin with
 OUTCOMES = {  # symbol, colour, size, words
     "better": ("diamond", "@accent", 8, "a new best value"),
-    "changed": ("circle", "@ink", 6, "a test whose value changed: something in the group matters"),
-    "same": ("circle-open", "@quiet", 5, "a test that changed nothing: the group does not matter"),
+    "changed": ("circle", "@ink", 6, "a test whose value changed: something in it acts"),
+    "same": ("circle-open", "@quiet", 5, "a test that changed nothing"),
     "worse": ("circle", "@faint", 4, "no improvement"),
     "failed": ("x", "@quiet", 6, "failed"),
 }
@@ -144,7 +144,7 @@ def story(shown: Story, values: Array) -> Figure:
     across = titled("trial", range=_all_trials(shown.trial), showgrid=False)
     order = {"categoryorder": "array", "categoryarray": [wrapped(lane, 16) for lane in lanes]}
     upwards = names_axis(**order, showgrid=False)
-    height = 150 + 34 * len(lanes)
+    height = 150 + 38 * len(lanes)
     return figure(data, height, alt=alt, xaxis=across, yaxis=upwards, legend=below(), shapes=_bands(shown))
 
 
@@ -213,32 +213,22 @@ def workers(shown: Timeline) -> Figure:
     return figure([lane], height, wide=False, alt=alt, xaxis=across, yaxis=upwards, showlegend=False)
 
 
-def scores(shown: Importance) -> Figure:
-    colours = ["@accent" if value > 0.5 else "@faint" for value in shown.score]
+def active(shown: ActiveVariables) -> Figure:
+    """A bar for each variable: the share of the range by which it alone has changed the value, and the change."""
+    known = zip(shown.rows, shown.at, strict=True)
+    hover = [f"{wrapped(str(row))}<br>at the best point: {escape(at)}" for row, at in known]
     bar: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
-        "y": [text(name) for name in shown.names],
-        "x": plain(shown.score),
+        "y": [text(row.name) for row in shown.rows],
+        "x": plain(shown.share),
     }
-    bar |= {"marker": {"color": colours}, "hovertemplate": "%{y}: %{x:.3f}<extra></extra>"}
-    across = titled("how sure it is that it matters", range=[0, 1.02])
-    alt, height, half = "How sure it is that each variable matters", 90 + 22 * len(shown.names), upright(0.5, "@quiet")
-    axes = {"xaxis": across, "yaxis": names_axis()}
-    return figure([bar], height, wide=False, alt=alt, **axes, shapes=[half], showlegend=False)
-
-
-def effects(shown: Importance) -> Figure:
-    names = [text(effect.name) for effect in shown.effects]
-    size, low, high = (np.array([getattr(e, part) for e in shown.effects]) for part in ("size", "low", "high"))
-    more, less = plain(np.maximum(high - size, 0)), plain(np.maximum(size - low, 0))
-    whiskers = {"type": "data", "symmetric": False, "array": more, "arrayminus": less}
-    whiskers |= {"color": "@quiet", "thickness": 1.5, "width": 4}
-    marker, hover = {"color": "@accent", "size": 8}, "%{y} changes the value by %{x:.4g}"
-    dots = scatter("markers", plain(size), names, hover=hover, marker=marker, error_x=whiskers)
-    alt, height = "How much each variable changes the value, with its uncertainty", 90 + 22 * len(names)
-    across = titled("change of the value along the variable", rangemode="tozero")
-    return figure([dots], height, wide=False, alt=alt, xaxis=across, yaxis=names_axis(), showlegend=False)
+    bar |= {"marker": {"color": "@accent"}, "hovertext": hover, "hoverinfo": "text", "cliponaxis": False}
+    bar |= {"text": [text(change) for change in shown.change], "textposition": "outside"}
+    room = plain([0.0, 1.12 * float(shown.share.max())])  # for the numbers beside the bars
+    across = titled("change seen, as a share of the range", tickformat=".0%", range=room)
+    alt, height = "By how much each active variable changes the value at least", 90 + 22 * len(shown.rows)
+    return figure([bar], height, alt=alt, xaxis=across, yaxis=names_axis(), showlegend=False)
 
 
 def tree(nodes: Icicle) -> Figure:

@@ -17,7 +17,7 @@ import numpy as np
 from mctsvs.utils.formatting import duration, listed, plural, short_number, short_value, shortened
 from mctsvs.visualization import curves, variables
 from mctsvs.visualization.report import figures
-from mctsvs.visualization.run_data import MATTERS, RunData
+from mctsvs.visualization.run_data import RunData
 from mctsvs.visualization.style import Figure
 from mctsvs.visualization.surrogate_slices import SurrogateSlices
 
@@ -42,7 +42,7 @@ class ReportContext:
     """A run as its sections see it: what several of them need is computed once."""
 
     def __init__(self, run: RunData) -> None:
-        self.run, self.surface = run, SurrogateSlices(run)
+        self.run, self.surface = run, SurrogateSlices(run, SLICES)
         self.curve, self.story = curves.convergence(run), curves.story(run)
         self.timeline = curves.timeline(run)
 
@@ -52,11 +52,14 @@ class ReportContext:
         return (paragraph(THINKING), []) if self.run.about.get("thinking") else NOTHING
 
     @property
-    def modelled(self) -> bool:
-        return self.run.best is not None and bool(self.run.importance) and self.surface.exists
+    def which(self) -> str:
+        """The point that is shown."""
+        return "best" if self.run.recommendation is None else "recommended"
 
-    def matter(self) -> list[str]:
-        return [name for name, score in self.run.importance.items() if score > MATTERS]
+    @property
+    def modelled(self) -> bool:
+        """Whether there is a model, and variables that are known to act to draw it over."""
+        return not self.surface.missing
 
 
 def sections(run: RunData) -> list[Section]:
@@ -76,6 +79,11 @@ def table(rows: list[tuple[Any, ...]], head: tuple[str, ...] = ()) -> str:
     return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
+def sentence(run: RunData, words: str) -> str:
+    """Words about the variables as a sentence; one that begins with the name of a variable keeps its first letter."""
+    return escape(f"{words if run.variables.named else words[:1].upper() + words[1:]}.")
+
+
 def names_of(names: list[str], most: int = 6) -> str:
     return f"<b>{escape(listed([shortened(name) for name in names], most))}</b>"
 
@@ -88,11 +96,17 @@ def headline(context: ReportContext) -> Content:
     cards = [("evaluations", done, f"{failed:,} failed" if failed else "none failed")]
     if best is not None:
         at = f"trial {run.numbers[best]}" + ("" if run.feasible[best] else ", breaks a constraint")
+        at += "" if run.recommendation is None else ", a lucky one"
         name = ("lowest value" if run.sign < 0 else "highest value") if run.feasible[best] else "least violation, value"
         cards.insert(0, (name, short_number(run.values[best]), at))
-    if run.importance:
-        found = context.matter()
-        cards.append(("variables that matter", f"{len(found):,}", f"of {len(run.space):,}"))
+    if run.recommendation is not None:
+        low, high = (short_number(end) for end in run.recommendation.interval)
+        where = f"trial {run.recommendation.trial.number}, between {low} and {high}"
+        cards.insert(0, ("expected value", short_number(run.recommendation.mean), where))
+    if acting := run.variables.active:
+        few = run.variables.named or len(acting) == len(run.space)
+        count, of = (f"{len(acting):,}", f"of {len(run.space):,}") if few else ("all", "as far as tested")
+        cards.append(("active variables", count, of))
     if context.timeline is not None:
         spent, thought = float(context.timeline.told.max()), float(context.timeline.thinking.sum())
         cards.append(("time", duration(spent), f"{duration(thought)} thinking"))
@@ -108,22 +122,16 @@ def _best_point(context: ReportContext) -> str:
     run = context.run
     if run.best is None:
         return paragraph("No evaluation has succeeded yet.")
-    advised = run.advice()
-    trial, lucky = run.told[run.best], ""
-    if advised is not None:
-        trial = advised.trial
-        expected = f"{short_number(advised.mean)} ± {short_number(advised.sd)}"
-        take = f"Take the point of trial {trial.number}, where the value is expected to be {expected}."
-        lucky = paragraph("The values are noisy, and the best of them is a lucky one.", take)
+    trial, lucky, which = run.point, "", "best"
+    assert trial is not None
+    if run.recommendation is not None:
+        take = f"Take the point of trial {trial.number}: the value expected there is {escape(str(run.recommendation))}."
+        lucky, which = paragraph("The values are noisy, and the best of them is a lucky one.", take), "recommended"
     params = trial.params
-    found = [name for name in context.matter() if name in params][:SHOWN]
-    said, which = "", "best" if advised is None else "recommended"
-    if found:
-        verb = "matters" if len(context.matter()) == 1 else "matter"
-        said = paragraph(f"{names_of(context.matter())} {verb}; the values of the {which} point are")
-    elif run.importance:
-        said = paragraph(f"No variable is known to matter yet. The values of the {which} point begin with")
-    few = found or list(params)[:SHOWN]
+    found = [name for name in run.variables.named if name in params] or list(params)
+    few, begin = found[:SHOWN], "are" if len(found) <= SHOWN else "begin with"
+    acting = sentence(run, run.variables.summary) if run.variables else ""
+    said = paragraph(acting, f"The values of the {which} point {begin}")
     pairs = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(short_value(params[name]))}</dd></div>" for name in few)
     some = f'<dl class="values">{pairs}</dl>'
     if len(params) <= len(few):
@@ -144,29 +152,24 @@ def convergence(context: ReportContext) -> Content:
     return paragraph(said, since), [figures.convergence(curve, context.story)]
 
 
-def importance(context: ReportContext) -> Content:
-    if not context.run.importance:
+def active(context: ReportContext) -> Content:
+    if not context.run.variables:
         return context.thinking
-    shown = variables.importance(context.run, surface=context.surface)
-    if shown.matter:
-        verb = "matters" if shown.matter == 1 else "matter"
-        said = f"{shown.matter} of {plural(shown.total, 'variable')} {verb}: {names_of(context.matter())}."
-    else:
-        said = "No variable stands out: either all matter a little, or there is not enough evidence yet."
-    bars = "The bars say how sure it is that a variable matters; the dotted line is even odds."
-    dots = "The dots say by how much the value changes along it, all else as at the best point; nine in ten functions "
-    dots += "that fit the evaluations lie between the whiskers."
-    drawn = [figures.scores(shown)] + ([figures.effects(shown)] if shown.effects else [])
-    return paragraph(said, bars, dots if shown.effects else ""), drawn
+    shown = variables.active(context.run)
+    if not shown.rows:
+        return paragraph(sentence(context.run, shown.words)), []
+    bars = (
+        "Each bar is the largest change that was seen when the variable alone was changed, as a share of the range of "
+    )
+    bars += "all values: it changes the value by at least so much. Hover for the two trials that prove it."
+    return paragraph(sentence(context.run, shown.words), bars), [figures.active(shown)]
 
 
 def tree(context: ReportContext) -> Content:
     nodes = variables.tree(context.run)
     if nodes is None or len(nodes) == 1:
         return context.thinking if nodes is None else NOTHING
-    said = (
-        "Each block is a group of variables. It is split into those that look more important, on the left, and others."
-    )
+    said = "Each block is a group of variables. It is split into those with the better values, on the left, and others."
     how = "The stronger its colour, the higher its value. Hover for names, visits and value, and click to look closer."
     return paragraph(said, how), [figures.tree(nodes)]
 
@@ -178,10 +181,10 @@ def story(context: ReportContext) -> Content:
     bands = [f"{band.name} ({band.first:,}–{band.last:,})" for band in shown.bands]
     sentences = [f"The search went through {escape(listed(bands, 12))}."]
     if shown.tests:
-        tests = f"{plural(shown.tests, 'test')} of groups of variables"
-        sentences += [f"It made {tests}, and {shown.hits:,} of them gave a new value: something in the group matters."]
+        tests = f"{plural(shown.tests, 'test')} of variables"
+        sentences += [f"It made {tests}, and {shown.hits:,} of them gave a new value: something they changed acts."]
     if shown.tests > shown.hits:
-        sentences += [f"The other {shown.tests - shown.hits:,} gave a known value: what they changed does not matter."]
+        sentences += [f"The other {shown.tests - shown.hits:,} gave a known value."]
     return paragraph(*sentences), [figures.story(shown, context.run.values)]
 
 
@@ -191,31 +194,33 @@ def selection(context: ReportContext) -> Content:
         return NOTHING
     said = "This is how often each variable was moved: the stronger the colour, the larger the share of evaluations."
     more = len(context.run.space) - len(shown.names)
-    rest = f"The {plural(more, 'other variable')} moved less often or matter less." if more > 0 else ""
+    rest = f"The {plural(more, 'other variable')} moved less often." if more > 0 else ""
     return paragraph(said, rest), [figures.selection(shown)]
 
 
 def slices(context: ReportContext) -> Content:
-    if not context.modelled:
+    if not context.run.variables:
         return context.thinking
-    said = "This is what a model of the evaluations expects when one variable of the best point changes."
-    how = "The band is two deviations, and the dotted line is the best point. Dots are evaluations nearby."
-    return paragraph(said, how), [figures.cut(cut) for cut in context.surface.slices()[:SLICES]]
+    if not context.modelled:
+        return paragraph(sentence(context.run, context.surface.missing)), []
+    said = f"This is what the model of the method expects when one variable of the {context.which} point changes."
+    how = f"The band is two deviations, and the dotted line is the {context.which} point. Dots are evaluations nearby."
+    return paragraph(said, how), [figures.cut(cut) for cut in context.surface.slices()]
 
 
 def contour(context: ReportContext) -> Content:
     names = context.surface.names
     if not context.modelled or len(names) < 2:
-        return context.thinking
+        return NOTHING if context.run.variables else context.thinking
     pairs = itertools.combinations(names[:3], 2)
     drawn = [figures.contour(context.surface.contour(*pair), minimise=context.run.sign < 0) for pair in pairs]
-    said = "The same model over pairs of the most important variables: the stronger the colour, the better."
-    return paragraph(said, "The star is the best point, and the dots are evaluations nearby."), drawn
+    said = "The same model over pairs of the variables with the largest effects: the stronger the colour, the better."
+    return paragraph(said, f"The star is the {context.which} point, and the dots are evaluations nearby."), drawn
 
 
 def parallel(context: ReportContext) -> Content:
     shown = variables.parallel(context.run)
-    if not len(shown.place):
+    if not len(shown.place) or len(shown.names) < 2:
         return NOTHING
     best = f"The best {plural(shown.best, 'point')} are" if shown.best > 1 else "The best point is"
     said = f"{best} in colour, the very best one thick, and some others in grey."
@@ -272,7 +277,7 @@ def settings(context: ReportContext) -> Content:
 MAKERS: Mapping[str, tuple[str, Callable[[ReportContext], Content]]] = {
     "headline": ("Result", headline),
     "convergence": ("Convergence", convergence),
-    "importance": ("Importance", importance),
+    "variables": ("Active variables", active),
     "tree": ("Tree of variables", tree),
     "story": ("Story of the search", story),
     "selection": ("Variables moved", selection),
