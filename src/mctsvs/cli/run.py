@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shlex
 import signal
@@ -20,7 +19,7 @@ import numpy as np
 from mctsvs.cli import objective, summary
 from mctsvs.cli.arguments import add_criteria, add_worker_arguments, criteria_of, literal, whole
 from mctsvs.cli.objective import GROUPS, NAME, SavedCommand
-from mctsvs.loop.loop import InMemory, Workers, run
+from mctsvs.loop.loop import InMemory, OfTrial, Workers, run
 from mctsvs.loop.record import Recorded, RunRecord, RunSettings
 from mctsvs.loop.stopping import INTERRUPTED, StopReason, StopStatus, counted
 from mctsvs.methods import registry
@@ -190,17 +189,17 @@ def reporter(arguments: argparse.Namespace, problem: Problem) -> ProgressReporte
 
 
 @dataclass(frozen=True)
-class Objective:
-    """A problem as the loop calls it; its noise follows from the point, so that evaluating it again repeats it."""
+class Objective(OfTrial):
+    """A problem as the loop calls it; its noise follows from the trial's number, whoever evaluates it and when."""
 
     problem: Problem
     space: Space
     seed: int
 
-    def __call__(self, argument: Any) -> Any:
+    def __call__(self, trial: tuple[int, Any]) -> Any:
+        number, argument = trial
         x = self.space.vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)
-        digest = hashlib.blake2b(x.tobytes(), digest_size=8).digest()
-        return self.problem.evaluate(x, np.random.default_rng([self.seed, 1, int.from_bytes(digest, "little")]))
+        return self.problem.evaluate(x, np.random.default_rng([self.seed, 1, number]))
 
 
 class _Sequential:

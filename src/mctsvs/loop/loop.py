@@ -331,7 +331,9 @@ def run(
         return monitor.reason or DONE
     trials.plan(budget)
     argument = attrgetter("argument")
-    if call_style(f, owner.space.names, named=owner.space.named) == "keywords":
+    if isinstance(f, OfTrial):
+        argument = attrgetter("number", "argument")
+    elif call_style(f, owner.space.names, named=owner.space.named) == "keywords":
         f, argument = partial(_with_keywords, f), attrgetter("params")
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
@@ -346,6 +348,10 @@ def run(
             seed=owner.seed,
             complete=lambda: bool(trials.optimizer.evaluated >= budget),
         )(f)
+
+
+class OfTrial:
+    """An objective that is called with a trial's number beside its argument, as a tuple."""
 
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:

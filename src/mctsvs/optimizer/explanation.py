@@ -49,6 +49,7 @@ BASES = 3  # evaluated points far from the best one, at which all others are cha
 NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
 MOST_RANKED, ELSEWHERE = 500, 8  # variables that a model ranks, and points beside the best one where it is asked
 NEAR_BEST = 0.01  # of the range of values, added to the distance from the best before its logarithm is taken
+DIGITS = 6  # of a score: variables that are alike keep their order
 GRID = np.linspace(0.0, 1.0, 5)
 
 
@@ -345,7 +346,7 @@ def rank(space: Space, X: Array, outputs: Array, best: Array, sign: float) -> In
                 lines = [_changes(space, candidates, base, predict) for base in (best, *X[:ELSEWHERE])]
                 shares.append(np.mean(lines, axis=0) / max(np.sum(lines), 1e-300))
             score[candidates] = np.maximum(score[candidates], sum(shares))
-    return np.argsort(-score, kind="stable")
+    return np.argsort(-score.round(DIGITS), kind="stable")
 
 
 def _changes(space: Space, variables: Indices, base: Array, predict: Callable[[Array], tuple[Array, Array]]) -> Array:
