@@ -375,7 +375,9 @@ def summary_of(rows: Sequence[VariableStatus], noisy: bool | None) -> str:
     """What the rows say in one sentence."""
     active = [row.name for row in rows if row.status == "active"]
     if active:
-        return ALL if len(active) == len(rows) else f"{listed(active)} {'act' if len(active) > 1 else 'acts'}"
+        untested = sum(row.status == "untested" for row in rows)
+        rest = f"; {untested} {'was' if untested == 1 else 'were'} not tested" if untested else ""
+        return ALL if len(active) == len(rows) else f"{listed(active)} {'act' if len(active) > 1 else 'acts'}{rest}"
     if noisy is None:
         return "which variables act was not tested: no point was evaluated twice"
     tested = any(row.status == "unchanged" for row in rows)

@@ -5,7 +5,7 @@ What the search has evaluated proves most of it already (`active_variables.py`).
     repeat      the best point again, where no point was evaluated twice: are values exact at all?
     ranked      one variable of the best point is changed, to the farther end of its range: those that the method's
                 own tests have found, or else those that a model ranks first, until three in a row change little
-    drawn       where all of these acted: up to six others, drawn at random. If five act, nearly all variables do
+    drawn       where all of these acted: six others, drawn at random, or three where few evaluations are kept
     halved      two points differ in value, but in no variable known to act: a point half way between them
     joint       all variables not known to act are changed at once, at the best point and at others far from it
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SOURCE = "explain"  # of the trials
 SHARE, MOST = 0.06, 40  # of a budget, and evaluations at most, that explain where nothing else is said
 LITTLE, MISSES = 0.01, 3  # of the range of values, and changes in a row that were less: then the ranking has ended
-DRAWN, DENSE = 6, 5  # variables drawn at random, and those of them that must act to say that all do
+DRAWN, FEWEST_DRAWN = 6, 3  # variables drawn at random; of six one may not act where it is said that all do
 BASES = 3  # evaluated points far from the best one, at which all others are changed jointly
 NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
 MOST_RANKED, ELSEWHERE = 500, 8  # variables that a model ranks, and points beside the best one where it is asked
@@ -155,11 +155,17 @@ class Explanation:
     @property
     def _awaits_draws(self) -> bool:
         """Whether as many variables of the ranking as will be drawn acted, and none did not."""
-        return len(self._of(Role.RANKED)) >= DRAWN and self._all_acted and not self._drawn_out
+        return len(self._of(Role.RANKED)) >= self.draws and self._all_acted and not self._drawn_out
 
     @property
     def _all_acted(self) -> bool:
         return all(self.evidence.active[t.variables[0]] for t in self._of(Role.RANKED) if t.value is not None)
+
+    @property
+    def draws(self) -> int:
+        """How many variables are drawn at random: half of the evaluations kept, none where that is too few."""
+        number = min(DRAWN, self.core.kept // 2)
+        return number if number >= FEWEST_DRAWN else 0
 
     @property
     def _draws(self) -> list[bool]:
@@ -169,12 +175,17 @@ class Explanation:
     @property
     def _drawn_out(self) -> bool:
         """Whether further draws would say nothing new."""
-        return len(self._of(Role.DRAWN)) >= DRAWN or self._draws.count(False) > DRAWN - DENSE
+        return len(self._of(Role.DRAWN)) >= self.draws or self._draws.count(False) > self.draws // DRAWN
 
     @property
     def dense(self) -> bool:
-        """Whether five of six variables drawn at random act: then, with 95 % confidence, at least four in ten do."""
-        return sum(self._draws) >= DENSE or bool(self.evidence.active.all())
+        """Whether five of six variables drawn at random act, or three of three.
+
+        Then, with 95 % confidence, at least four in ten of all variables act.
+        """
+        drawn = self._draws
+        enough = len(drawn) >= FEWEST_DRAWN and sum(drawn) >= self.draws - self.draws // DRAWN > 0
+        return enough or bool(self.evidence.active.all())
 
     def _drawn(self) -> Question | None:
         """A variable drawn at random, where all those of the ranking acted."""
@@ -315,10 +326,11 @@ class Explanation:
     def _dense(self, rows: list[VariableStatus]) -> str:
         """What is said where nearly all variables act; empty elsewhere."""
         active = [row for row in rows if row.status == "active"]
-        if sum(self._draws) < DENSE or len(active) == len(rows):
+        if not self.dense or len(active) == len(rows):
             return ""
         strong = [row.name for row in active if row.share > LITTLE]
-        most = "" if len(strong) == len(active) else f"; by more than {LITTLE:.0%} of its range: {listed(strong)}"
+        few = 0 < len(strong) <= len(active) / 2
+        most = f"; by more than {LITTLE:.0%} of its range: {listed(strong)}" if few else ""
         return f"{ALL}, as far as tested: {sum(self._draws)} of {len(self._draws)} drawn at random changed it{most}"
 
 
