@@ -45,6 +45,7 @@ SOURCE = "explain"  # of the trials
 SHARE, MOST = 0.06, 40  # of a budget, and evaluations at most, that explain where nothing else is said
 LITTLE, MISSES = 0.01, 3  # of the range of values, and changes in a row that were less: then the ranking has ended
 DRAWN, FEWEST_DRAWN = 6, 3  # variables drawn at random; of six one may not act where it is said that all do
+BEFORE_DRAWS = 2  # variables of the ranking that must act before any is drawn
 BASES = 3  # evaluated points far from the best one, at which all others are changed jointly
 NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
 MOST_RANKED, ELSEWHERE = 500, 8  # variables that a model ranks, and points beside the best one where it is asked
@@ -147,15 +148,17 @@ class Explanation:
 
     @property
     def _ended(self) -> bool:
-        """Whether the last variables of the ranking changed little, or all variables act."""
+        """Whether the last variables of the ranking changed little, or variables drawn at random change as much."""
         share = self.evidence.share.max(axis=1)
         told = [share[t.variables[0]] for t in self._of(Role.RANKED) if t.value is not None]
-        return (len(told) >= MISSES and max(told[-MISSES:]) <= LITTLE) or self.dense
+        drawn = [share[t.variables[0]] for t in self._of(Role.DRAWN) if t.value is not None]
+        alike = self.dense and (not drawn or float(np.median(drawn)) > LITTLE)
+        return (len(told) >= MISSES and max(told[-MISSES:]) <= LITTLE) or alike
 
     @property
     def _awaits_draws(self) -> bool:
-        """Whether as many variables of the ranking as will be drawn acted, and none did not."""
-        return len(self._of(Role.RANKED)) >= self.draws and self._all_acted and not self._drawn_out
+        """Whether all variables of the ranking asked about acted: then others are drawn, to see whether all do."""
+        return len(self._of(Role.RANKED)) >= BEFORE_DRAWS and self._all_acted and not self._drawn_out
 
     @property
     def _all_acted(self) -> bool:
@@ -163,9 +166,9 @@ class Explanation:
 
     @property
     def draws(self) -> int:
-        """How many variables are drawn at random: half of the evaluations kept, none where that is too few."""
-        number = min(DRAWN, self.core.kept // 2)
-        return number if number >= FEWEST_DRAWN else 0
+        """How many variables are drawn at random: six, or three where fewer evaluations are kept."""
+        kept = self.core.kept
+        return DRAWN if kept >= 4 * DRAWN else FEWEST_DRAWN if kept >= FEWEST_DRAWN + BEFORE_DRAWS else 0
 
     @property
     def _draws(self) -> list[bool]:
