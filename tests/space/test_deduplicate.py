@@ -91,7 +91,12 @@ def test_a_run_restored_near_the_end_takes_the_same_points() -> None:
 def test_where_values_are_noisy_points_are_evaluated_again_and_the_budget_is_used(method: str) -> None:
     rng = np.random.default_rng(0)
     result = mctsvs.minimize(
-        lambda p: 0.5 * (p["a"] - 3) ** 2 + rng.standard_normal(), {"a": Integer(0, 5)}, 60, noise=1.0, method=method
+        lambda p: 0.5 * (p["a"] - 3) ** 2 + rng.standard_normal(),
+        {"a": Integer(0, 5)},
+        60,
+        noise=1.0,
+        replicates=0,
+        method=method,
     )
     assert result.message == "60 evaluations"
     assert Counter(trial.params["a"] for trial in result.trials) == dict.fromkeys(range(6), 10)

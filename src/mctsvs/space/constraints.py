@@ -59,7 +59,7 @@ class Test:
         answer = self.function(argument)
         holds = as_bool(answer)
         if holds is None:
-            example = "x['name']" if isinstance(argument, Mapping) else "x[0]"
+            example = f"x[{next(iter(argument))!r}]" if isinstance(argument, Mapping) else "x[0]"
             raise InputError(
                 f"{self.name} returned {short(answer)}: it must return True or False, as in "
                 f"lambda x: 0.2 - {example} >= 0"

@@ -19,6 +19,7 @@ FIRST_PROBE = 26  # evaluations before the first probe: after the design, steps 
 DESIGN_OF_ALL = 20  # points before a model that has to tell variables apart
 
 # noise
+COUNTABLE = 1000  # points of a space in which none is evaluated twice to look for noise
 REPEATS = 3  # where values tie, which noise in steps may do by chance; elsewhere one tells
 
 # comparing

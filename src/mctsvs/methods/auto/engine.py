@@ -144,6 +144,11 @@ class Auto(Engine):
         return len(self.history) + len(self.history.failures)
 
     @property
+    def countable(self) -> bool:
+        """Whether all points can be evaluated: then none is twice as long as others are left."""
+        return self.region is not None and self.region.space.size <= max(const.COUNTABLE, self.budget or 0)
+
+    @property
     def fails_mostly(self) -> bool:
         """Whether most points fail: so would tests, which go farther than steps."""
         return len(self.history.failures) > len(self.history)

@@ -128,7 +128,7 @@ class NoiseTest(Phase):
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         if search.noisy is not None:
             return self.settled(search).next(search, waiting)
-        if not search.waits_for(TestKind.REPEAT):
+        if not search.waits_for(TestKind.REPEAT) and not search.countable:
             return search.repeat(), self
         question, after = self.without_noise(search).next(search, waiting)
         return question, NoiseTest(after) if isinstance(after, ActiveCountTest) else self if isinstance(
