@@ -88,7 +88,7 @@ class Explanation:
     def __init__(self, core: UnitCubeOptimizer) -> None:
         self.core = core
         self._evidence: tuple[tuple[int, bool | None], Evidence] | None = None
-        self._ranking: tuple[int, Indices] | None = None
+        self._ranking: tuple[tuple[int, ...], Indices] | None = None
 
     @property
     def asked(self) -> list[Trial]:
@@ -130,10 +130,9 @@ class Explanation:
     def _ranked(self) -> Question | None:
         """One variable of the best point changed: those found by tests, or the first of the ranking."""
         found = self.core.engine.found()
-        candidates = self.ranking if found is None else found
-        if found is None and (self._ended or self._awaits_draws):
-            return None
-        return self._change_one(Role.RANKED, candidates)
+        if found is not None:
+            return self._change_one(Role.RANKED, found)
+        return None if self._ended or self._awaits_draws else self._change_one(Role.RANKED, self.ranking)
 
     def _change_one(self, role: Role, candidates: Indices) -> Question | None:
         best = self.core.trials.best
@@ -292,13 +291,19 @@ class Explanation:
 
     @property
     def ranking(self) -> Indices:
+        """(V,) all variables, the first to be asked about first: as ranked when the first question was asked."""
+        begun = min((t.number for t in self.asked if t.iteration != Role.REPEAT), default=len(self.core.trials.all))
+        return self._rank([t for t in self._told() if t.number < begun and t.source != SOURCE])
+
+    def _rank(self, told: list[Trial]) -> Indices:
         """(V,) all variables, those first whose change at the best point changes the model's mean most."""
-        told, best = [t for t in self._told() if t.source != SOURCE], self.core.trials.best
-        if self._ranking is None or self._ranking[0] != len(told):
+        trials, key = self.core.trials, tuple(t.number for t in told)
+        if self._ranking is None or self._ranking[0] != key:
             order = np.arange(len(self.core.space))
-            if best is not None and told:
-                order = rank(self.core.space, *self._data(told), best.unit, -self.core.trials.sign)
-            self._ranking = len(told), order
+            if told:
+                best = max(told, key=lambda t: (t.has_value, t.feasible, trials.score(t)))
+                order = rank(self.core.space, *self._data(told), best.unit, -trials.sign)
+            self._ranking = key, order
         return self._ranking[1]
 
     def _told(self) -> list[Trial]:
@@ -322,7 +327,7 @@ class Explanation:
 
     def statuses(self, *, ranked: bool = False) -> VariableStatuses:
         """A row for each variable, the largest effect first; `ranked` fits a model to rank them."""
-        place = {int(v): i for i, v in enumerate(self.ranking, 1)} if ranked else None
+        place = {int(v): i for i, v in enumerate(self._rank(self._told()), 1)} if ranked else None
         rows = rows_of(self.core.space, ("value", *self.core.trials.names), self.evidence, place)
         return VariableStatuses(rows, self._dense(rows) or summary_of(rows, self.core.noisy))
 
