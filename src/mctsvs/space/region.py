@@ -191,6 +191,7 @@ class Region:
             beside = np.array(list(self.discrete.beside(self.space.decode(inside), rng)))
             points = self.space.encode(beside.reshape(-1, len(self.space)))
             points[:, self._continuous] = inside[self._continuous]
+            points = self.space.snap(points)
             distances = ((points - u) ** 2).sum(axis=1)
             if distances.min(initial=np.inf) < distance:
                 inside, distance, missed = points[int(distances.argmin())], float(distances.min()), 0
@@ -211,7 +212,7 @@ class Region:
             return inside
         steps = min(steps, 2 * len(self.discrete.variables))
         x = self.discrete.walked(self.space.decode(inside), rng, steps, moved)
-        return np.where(self._continuous, inside, self.space.encode(x))
+        return self.space.snap(np.where(self._continuous, inside, self.space.encode(x)))
 
     def _near(self, u: Array, t: Array, free: Mask) -> Array:
         """The point nearest to u, moved inside all half-spaces; then its grid values held, if that helps."""
