@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from mctsvs import Categorical
+from mctsvs.methods.auto.constants import REPEATS
+from mctsvs.methods.auto.evidence import TestKind
 from mctsvs.methods.registry import METHODS, missing
 from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array
@@ -82,7 +84,10 @@ def test_extremes(method: str, extreme: str) -> None:
             opt.space.encode(trial.x)  # says what is wrong with a point that is none of the space
             opt.tell(trial, case.f(trial.x))
     assert asked == budget
-    assert len({trial.unit.tobytes() for trial in opt.trials}) == case.imported + budget, "a point was asked for again"
+    repeats = sum(trial.purpose == TestKind.REPEAT.value for trial in opt.trials)
+    assert repeats <= REPEATS
+    points = {trial.unit.tobytes() for trial in opt.trials}
+    assert len(points) == case.imported + budget - repeats, "a point was asked for again"
 
 
 # Optuna leaves failures out; where all variables are drawn at random, no value changes anything
@@ -93,18 +98,21 @@ HEEDLESS = ("random", "dropout-rs", "optuna-tpe", "optuna-gp")
 def test_regions_that_fail_are_left_alone(method: str) -> None:
     """Half of the cube fails, and the optimum lies near it.
 
-    A method that takes no notice of failures has half of its points there, or more: of 40 points at most twelve with
-    a probability below one in a hundred. Those tested here have a fifth at most, and most of them a tenth.
+    A method that takes no notice of failures has half of its points there, or more: of 120 points at most a third with
+    a probability of 0.0002. Those tested here have a quarter at most, and most of them a tenth.
     """
     dimension, first, budget = 10, 50, 90
     best = np.random.default_rng(100).uniform(0.2, 0.8, dimension)
     best[0] = 0.45
-    opt = optimizer(method, [(0.0, 1.0)] * dimension, 1, budget)
-    failed = []
-    for _ in range(budget):
-        (trial,) = opt.ask()
-        failed.append(bool(trial.x[0] > 0.5))
-        opt.tell(trial, None if failed[-1] else float(np.square(trial.x - best).sum()))
-    share = float(np.mean(failed[first:]))
+    later = []
+    for seed in (1, 2, 3):
+        opt = optimizer(method, [(0.0, 1.0)] * dimension, seed, budget)
+        for _ in range(budget):
+            (trial,) = opt.ask()
+            fails = bool(trial.x[0] > 0.5)
+            opt.tell(trial, None if fails else float(np.square(trial.x - best).sum()))
+            if trial.number >= first:
+                later.append(fails)
+    share = float(np.mean(later))
     print(f"{method:16}{share:.2f} of its later points fail")
-    assert share <= 0.3
+    assert share <= 1.0 / 3.0

@@ -29,8 +29,6 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> first column of a table withou
     "benchmarks": {"problems": WORDS, "method": PRINTED},
     "notes": {
         "date": TRIED,
-        "pure noise": PRINTED,
-        "300 evaluations of `auto`, 5 runs": PRINTED,
         "method": WORDS,
         "points at once": "runs of four commands, on one problem",
     },

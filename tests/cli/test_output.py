@@ -28,12 +28,12 @@ def shell(line: str, folder: Path, **more: str) -> subprocess.CompletedProcess[b
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_an_output_with_few_characters_loses_nothing(encoding: str, folder: Path) -> None:
-    done = shell(f"{RUN} --noise 0.1 --json run.json --quiet", folder, PYTHONIOENCODING=encoding)
+    done = shell(f"{RUN} --noise 0.1 --replicates 4 --json run.json --quiet", folder, PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stderr) == (0, b"")
     assert ("±" in done.stdout.decode(encoding)) == (encoding == "cp1252")
     assert len(json.loads((folder / "run.json").read_text())["values"]) == 12
     with Study(folder / "run.db", [(0.0, 1.0)] * 2, seed=0) as study:
-        study.optimize(lambda x: float(x[0]), 12)
+        study.optimize(lambda x: float(x[0]), 40)
     shown = shell(f"{sys.executable} -m mctsvs show run.db", folder, PYTHONIOENCODING=encoding)
     assert (shown.returncode, shown.stderr) == (0, b"")
     assert b"at the best point" in shown.stdout

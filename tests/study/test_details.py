@@ -165,7 +165,7 @@ def test_every_place_names_the_same_best_trial(tmp_path: Path, capsys: pytest.Ca
         assert RunData.of(study).told[RunData.of(study).best or 0].number == 5
         assert ">5</div>" in study.report(tmp_path / "a.html").read_text()
         assert "trial 5, breaks a constraint" in (tmp_path / "a.html").read_text()
-        assert "at trial 5" in study._repr_html_()
+        assert "</b>, trial 5<" in study._repr_html_()
     assert main(["show", str(path)]) == 0
     assert "trial 5" in capsys.readouterr().out
     live = LiveStudy(path)

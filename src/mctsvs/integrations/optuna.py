@@ -267,7 +267,10 @@ class MCTSVSSampler(BaseSampler):  # type: ignore[misc, unused-ignore]
         if follower is None or not same:
             space, seed = Space.of(search_space), int(self._rng.integers(2**63))
             engine = registry.make(self._method, space.offsets, np.random.default_rng(seed), **self._options)
-            points = KnownPoints(Region(space), seed)
+            region = Region(space)
+            if not region.plain:
+                engine.within(region)
+            points = KnownPoints(region, seed)
             follower = self._follower = _Follower(study._study_id, dict(search_space), engine, points, self._noise)
         return follower
 

@@ -122,8 +122,10 @@ class Explanation:
         """The best point again; three times where values tie, which noise in steps may do by chance."""
         values = [t.value for t in self.core.trials.all if t.has_value and t.source != SOURCE]
         needed = 1 if len(set(values)) == len(values) else 3
-        best = self.core.trials.best
-        if best is None or any(t.value is None for t in self.asked) or len(self._of(Role.REPEAT)) >= needed:
+        best, waiting = self.core.trials.best, self.core.trials.pending.values()
+        if best is None or len(self._of(Role.REPEAT)) >= needed:
+            return None
+        if any(t.source == SOURCE or np.array_equal(t.unit, best.unit) for t in waiting):
             return None
         return Question(Role.REPEAT, best.unit.copy(), self.core.everything)
 

@@ -145,7 +145,7 @@ class UnitCubeOptimizer:
         best = self.trials.best
         assert best is not None
         if not best.has_value or not self.noisy:
-            return Recommendation(best, math.nan if best.value is None else best.value, 0.0)
+            return Recommendation(best, best.value, 0.0) if best.has_value else Recommendation(best, math.nan, math.nan)
         fresh = [t for t in self._replicated if t.has_value]
         if len(fresh) > 1:
             first = next(t for t in self.trials.all if np.array_equal(t.unit, fresh[0].unit))
@@ -180,6 +180,8 @@ class UnitCubeOptimizer:
         left = 0 if self.budget is None else self.budget - self.counted
         own = n if left <= 0 else min(n, max(0, left - self.kept))
         asked = self._proposed(own) if own else []
+        if len(asked) < own:  # the space has no more
+            return asked
         while len(asked) < min(n, left) and (trial := self._closing()) is not None:
             asked.append(trial)
         return asked + self._proposed(n - len(asked)) if len(asked) < n else asked

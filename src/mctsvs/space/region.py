@@ -21,6 +21,7 @@ Mask = npt.NDArray[np.bool_]
 HALVINGS = 30  # of the way from a point inside to one outside
 SEARCHED = 4000  # points tried before it is said that none is known that passes all tests
 SCANNED = 1 << 22  # points of a discrete space that are looked at to find one
+COUNTED = 1 << 14  # of them looked at to count those inside
 TESTED = 1 << 17  # of them with tests, where the space is too large to come to its end
 MISSES = 3  # steps in a row that lead no nearer to a point
 LONGEST = 60  # steps of a walk from one feasible point of a discrete space to the next
@@ -61,6 +62,15 @@ class Region:
         """What the constraints leave of the discrete variables, where there are both."""
         found = FeasibleSet(self, self._table, self._limits)
         return found if self.constrained and len(found.variables) else None
+
+    @cached_property
+    def size(self) -> float:
+        """How many points there are: counted where constraints leave few of them, else at most so many."""
+        if self.discrete is None or not self.discrete.finite or self.space.size > SCANNED:
+            return self.space.size
+        scan = Scan(self, COUNTED)
+        inside = sum(1 for _ in scan)
+        return inside if scan.complete else self.space.size
 
     @cached_property
     def levels(self) -> Array:

@@ -49,7 +49,7 @@ def test_each_iteration_moves_subsets_and_complements_of_one_leaf() -> None:
 
 def test_leaves_are_split_only_above_the_split_size() -> None:
     rng = np.random.default_rng(0)
-    selector = MCTS(30, TreeOptions(split_size=10, bad_limit=10**6))
+    selector = MCTS(30, TreeOptions(split_size=10, bad_limit=10**4))
     for subset, _ in selector.initial(None, rng):
         selector.observe(subset, float(rng.random()))
     for _ in range(200):

@@ -146,7 +146,7 @@ class Auto(Engine):
     @property
     def countable(self) -> bool:
         """Whether all points can be evaluated: then none is twice as long as others are left."""
-        return self.region is not None and self.region.space.size <= max(const.COUNTABLE, self.budget or 0)
+        return self.region is not None and self.region.size <= max(const.COUNTABLE, self.budget or 0)
 
     @property
     def fails_mostly(self) -> bool:

@@ -8,18 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.gp.optimize_acqf_mixed import Lattice
 from mctsvs.methods.history import History
 from mctsvs.space import Region
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.options import Options
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices, State, check_choice
+
+if TYPE_CHECKING:
+    from mctsvs.gp.optimize_acqf_mixed import Lattice
 
 MOST_AVOIDED = 200  # points that failed or wait for their value
 
