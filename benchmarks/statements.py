@@ -1,12 +1,16 @@
 """Whether what a run states is true: which variables act, whether there is noise, what the recommended point is worth.
 
     python benchmarks/statements.py variables [--seeds 100-120] [--families additive,wide] [--explain 0.15]
+    python benchmarks/statements.py cost [--seeds 100-120]
     python benchmarks/statements.py exact [--seeds 0-10]
     python benchmarks/statements.py noise [--seeds 100-125]
 
 variables   200 evaluations of functions whose active variables are known, at random places: which are named
+cost        the best value of these runs, and of runs that keep no evaluation for proofs
 exact       60 evaluations of smooth, rough and failing functions: none may be called noisy; then the same under noise
 noise       120 evaluations of noisy functions: the stated value of the recommended point against the true one
+
+`--processes 16` makes as many runs at once.
 """
 
 from __future__ import annotations
@@ -18,8 +22,10 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
@@ -246,25 +252,59 @@ def run(family: Family, seed: int, budget: int, **more: Any) -> Optimizer:
     return opt
 
 
-def variables(seeds: range, names: list[str], explain: float | None) -> None:
+Runs = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of several processes
+BY_NAME = {make.__name__: make for make in FAMILIES}
+
+
+@dataclass
+class Named:
+    """What a run has named."""
+
+    recall: float
+    wrong: int
+    all_act: bool
+    spent: int
+    active: int
+    best: float
+
+
+def named(task: tuple[str, int], explain: float | None) -> Named:
+    family, seed = BY_NAME[task[0]](task[1]), task[1]
+    opt = run(family, seed, 200, explain=explain)
+    rows, act = opt.variables(), set(family.active)
+    recall, wrong = len(act & set(rows.active)) / len(act), len(set(rows.active) - act - set(family.weak))
+    spent = sum(t.source == "explain" for t in opt.trials)
+    best = float(opt.best.value) if opt.best.has_value and opt.best.value is not None else np.nan
+    return Named(recall, wrong, rows.summary.startswith("all variables act"), spent, len(act), best)
+
+
+def variables(seeds: range, names: list[str], explain: float | None, runs: Runs) -> None:
+    tasks = [(name, seed) for name in names for seed in seeds]
+    found = iter(runs(partial(named, explain=explain), tasks))
     print("| family | runs | active | named of them | inert ones named | all act: said | evaluations spent |")
     print("|---|---|---|---|---|---|---|")
-    for make in FAMILIES:
-        if names and make.__name__ not in names:
-            continue
-        found, wrong, said, spent, count = [], 0, 0, [], 0
-        for seed in seeds:
-            family = make(seed)
-            opt = run(family, seed, 200, explain=explain)
-            rows, act = opt.variables(), set(family.active)
-            found.append(len(act & set(rows.active)) / len(act))
-            wrong += len(set(rows.active) - act - set(family.weak))
-            said += rows.summary.startswith("all variables act")
-            spent.append(sum(t.source == "explain" for t in opt.trials))
-            count = len(act)
-        recall, error = np.mean(found), np.std(found) / np.sqrt(len(found))
-        line = f"| {make.__name__} | {len(found)} | {count} | {recall:.3f} ± {error:.3f} | {wrong} |"
-        print(f"{line} {said} | {np.mean(spent):.1f} |", flush=True)
+    for name in names:
+        rows = [next(found) for _ in seeds]
+        recall = np.array([row.recall for row in rows])
+        spent, error = np.mean([row.spent for row in rows]), recall.std() / np.sqrt(len(rows))
+        line = f"| {name} | {len(rows)} | {rows[0].active} | {recall.mean():.3f} ± {error:.3f} |"
+        said = sum(row.all_act for row in rows)
+        print(f"{line} {sum(row.wrong for row in rows)} | {said} | {spent:.1f} |", flush=True)
+
+
+def cost(seeds: range, names: list[str], runs: Runs) -> None:
+    """A difference above 0: proofs cost something."""
+    tasks = [(name, seed) for name in names for seed in seeds]
+    ways = [list(runs(partial(named, explain=explain), tasks)) for explain in (None, 0.0)]
+    print("| family | runs | best value with proofs | without | difference, in standard errors |")
+    print("|---|---|---|---|---|")
+    for i, name in enumerate(names):
+        rows = slice(i * len(seeds), (i + 1) * len(seeds))
+        one, other = (np.array([row.best for row in way[rows]]) for way in ways)
+        gap = one - other
+        error = gap.std(ddof=1) / np.sqrt(len(gap))
+        ratio = gap.mean() / error if error else 0.0
+        print(f"| {name} | {len(gap)} | {one.mean():.3g} | {other.mean():.3g} | {ratio:+.1f} |", flush=True)
 
 
 def exact_functions() -> dict[str, tuple[int, Callable[[Any, int], Any]]]:
@@ -310,30 +350,39 @@ def exact_functions() -> dict[str, tuple[int, Callable[[Any, int], Any]]]:
     return found
 
 
-def exact(seeds: range) -> None:
-    functions, called, fun, runs = exact_functions(), 0, 0, 0
-    for D, f in functions.values():
-        for seed in seeds:
-            opt = Optimizer([(0.0, 1.0)] * D, budget=60, seed=seed)
-            for i in range(60):
-                (trial,) = opt.ask()
-                opt.tell(trial, f(trial.x, i))
-            least, chosen = min(t.value for t in opt.trials if t.has_value and t.value is not None), opt.recommend()
-            runs, called = runs + 1, called + (opt.noisy is True)
-            fun += (chosen.mean, chosen.sd) != (least, 0.0)
-    print(f"exact values: {called} of {runs} runs called noisy; fun is not the least value in {fun}")
-    seen, latest, runs = 0, 0, 0
-    for sd in (1e-4, 1e-3, 1e-2, 1e-1, 1.0):
-        for name in ("bowl of 10", "bowl of 60", "two of 100", "largest", "valley"):
-            D, f = functions[name]
-            scale = sd * float(np.ptp([f(x, 0) for x in np.random.default_rng(5).random((200, D))]))
-            for seed in seeds[:4]:
-                rng, opt = np.random.default_rng([seed, 9]), Optimizer([(0.0, 1.0)] * D, budget=200, seed=seed)
-                while not opt.noisy and len(opt.trials) < 60:
-                    (trial,) = opt.ask()
-                    opt.tell(trial, f(trial.x, 0) + scale * rng.standard_normal())
-                runs, seen, latest = runs + 1, seen + (opt.noisy is True), max(latest, len(opt.trials))
-    print(f"noise of 0.0001 to 1 of the range: seen in {seen} of {runs} runs, after {latest} evaluations at the latest")
+def judged_exact(task: tuple[str, int]) -> tuple[bool, bool]:
+    """Whether exact values were called noisy, and whether the value stated is the least one."""
+    name, seed = task
+    D, f = exact_functions()[name]
+    opt = Optimizer([(0.0, 1.0)] * D, budget=60, seed=seed)
+    for i in range(60):
+        (trial,) = opt.ask()
+        opt.tell(trial, f(trial.x, i))
+    least, chosen = min(t.value for t in opt.trials if t.has_value and t.value is not None), opt.recommend()
+    return opt.noisy is True, (chosen.mean, chosen.sd) == (least, 0.0)
+
+
+def noise_seen(task: tuple[float, str, int]) -> tuple[bool, int]:
+    """Whether noise was seen, and after how many evaluations."""
+    sd, name, seed = task
+    D, f = exact_functions()[name]
+    scale = sd * float(np.ptp([f(x, 0) for x in np.random.default_rng(5).random((200, D))]))
+    rng, opt = np.random.default_rng([seed, 9]), Optimizer([(0.0, 1.0)] * D, budget=200, seed=seed)
+    while not opt.noisy and len(opt.trials) < 60:
+        (trial,) = opt.ask()
+        opt.tell(trial, f(trial.x, 0) + scale * rng.standard_normal())
+    return opt.noisy is True, len(opt.trials)
+
+
+def exact(seeds: range, runs: Runs) -> None:
+    found = list(runs(judged_exact, [(name, seed) for name in exact_functions() for seed in seeds]))
+    called, least = (sum(column) for column in zip(*found, strict=True))
+    print(f"exact values: {called} of {len(found)} runs called noisy; fun is the least value in {least}")
+    names, sizes = ("bowl of 10", "bowl of 60", "two of 100", "largest", "valley"), (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    seen = list(runs(noise_seen, [(sd, name, seed) for sd in sizes for name in names for seed in seeds[:4]]))
+    latest = max(evaluations for _, evaluations in seen)
+    count = sum(noisy for noisy, _ in seen)
+    print(f"noise of 0.0001 to 1 of the range: seen in {count} of {len(seen)} runs, after {latest} evaluations at most")
 
 
 HARTMANN = np.array([[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]])  # fmt: skip  # noqa: E501
@@ -370,24 +419,28 @@ def noisy_functions(seed: int) -> dict[str, tuple[int, Callable[[Any], float], f
     }
 
 
-def noise(seeds: range) -> None:
+def recommended(task: tuple[str, int]) -> tuple[float, bool, float]:
+    """Stated less true value, whether the interval covers, and its half width; in standard deviations of the noise."""
+    name, seed = task
+    D, f, sd = noisy_functions(seed)[name]
+    place = list(noisy_functions(0)).index(name)
+    rng, opt = np.random.default_rng([7, seed, place]), Optimizer([(0.0, 1.0)] * D, budget=120, seed=seed)
+    for _ in range(120):
+        (trial,) = opt.ask()
+        opt.tell(trial, f(trial.x) + sd * rng.standard_normal())
+    chosen = opt.recommend()
+    (low, high), true = chosen.interval, f(chosen.x)
+    return (chosen.mean - true) / sd, low <= true <= high, (high - low) / 2 / sd
+
+
+def noise(seeds: range, runs: Runs) -> None:
+    names = list(noisy_functions(0))
+    found = list(runs(recommended, [(name, seed) for name in names for seed in seeds]))
     print("| function | runs | bias, in noise sd | 90 % interval covers | its half width, in noise sd |")
     print("|---|---|---|---|---|")
-    everything: list[tuple[float, bool, float]] = []
-    for place, name in enumerate(noisy_functions(0)):
-        rows = []
-        for seed in seeds:
-            D, f, sd = noisy_functions(seed)[name]
-            rng, opt = np.random.default_rng([7, seed, place]), Optimizer([(0.0, 1.0)] * D, budget=120, seed=seed)
-            for _ in range(120):
-                (trial,) = opt.ask()
-                opt.tell(trial, f(trial.x) + sd * rng.standard_normal())
-            chosen = opt.recommend()
-            (low, high), true = chosen.interval, f(chosen.x)
-            rows.append(((chosen.mean - true) / sd, low <= true <= high, (high - low) / 2 / sd))
-        everything += rows
-        print(_noise_line(name, rows), flush=True)
-    print(_noise_line("all", everything))
+    for i, name in enumerate(names):
+        print(_noise_line(name, found[i * len(seeds) : (i + 1) * len(seeds)]))
+    print(_noise_line("all", found))
 
 
 def _noise_line(name: str, rows: list[tuple[float, bool, float]]) -> str:
@@ -398,17 +451,22 @@ def _noise_line(name: str, rows: list[tuple[float, bool, float]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("variables", "exact", "noise"))
+    parser.add_argument("what", choices=("variables", "cost", "exact", "noise"))
     parser.add_argument("--seeds", help="FIRST-END, without the end")
-    parser.add_argument("--families", default="", help="names, with commas")
+    parser.add_argument("--families", default=",".join(BY_NAME), help="names, with commas")
     parser.add_argument("--explain", type=float, help="share of the budget")
+    parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
-    default = {"variables": "100-120", "exact": "0-10", "noise": "100-125"}[given.what]
+    default = {"exact": "0-10", "noise": "100-125"}.get(given.what, "100-120")
     first, end = map(int, (given.seeds or default).split("-"))
-    if given.what == "variables":
-        variables(range(first, end), [name for name in given.families.split(",") if name], given.explain)
-    else:
-        (exact if given.what == "exact" else noise)(range(first, end))
+    seeds, names = range(first, end), given.families.split(",")
+    with Pool(given.processes) as pool:
+        if given.what == "variables":
+            variables(seeds, names, given.explain, pool.imap)
+        elif given.what == "cost":
+            cost(seeds, names, pool.imap)
+        else:
+            (exact if given.what == "exact" else noise)(seeds, pool.imap)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 What the search has evaluated proves most of it already (`active_variables.py`). The rest is asked in this order:
 
     repeat      the best point again, where no point was evaluated twice: are values exact at all?
-    ranked      one variable of the best point is changed, to the farther end of its range: those that the method's
-                own tests have found, or else those that a model ranks first, until three in a row change little
-    drawn       where all of these acted: six others, drawn at random, or three where few evaluations are kept
+    drawn       where the method's own tests have found none: one variable of the best point is changed, to the farther
+                end of its range: six drawn at random, or three where few evaluations are kept, while all of these act
+    ranked      the same for those that the tests have found, or else for those that a model ranks first, until three in
+                a row change little
     halved      two points differ in value, but in no variable known to act: a point half way between them
     joint       all variables not known to act are changed at once, at the best point and at others far from it
 
@@ -45,7 +46,6 @@ SOURCE = "explain"  # of the trials
 SHARE, MOST = 0.06, 40  # of a budget, and evaluations at most, that explain where nothing else is said
 LITTLE, MISSES = 0.01, 3  # of the range of values, and changes in a row that were less: then the ranking has ended
 DRAWN, FEWEST_DRAWN = 6, 3  # variables drawn at random; of six one may not act where it is said that all do
-BEFORE_DRAWS = 2  # variables of the ranking that must act before any is drawn
 BASES = 3  # evaluated points far from the best one, at which all others are changed jointly
 NOISY_BASE, NOISY_CHANGE = 5, 2  # evaluations of the best point and of each changed one, under noise
 MOST_RANKED, ELSEWHERE = 500, 8  # variables that a model ranks, and points beside the best one where it is asked
@@ -116,7 +116,7 @@ class Explanation:
             return self._repeat()
         if core.noisy:
             return self._under_noise()
-        return self._ranked() or self._drawn() or self._jointly()
+        return self._drawn() or self._ranked() or self._jointly()
 
     def _repeat(self) -> Question | None:
         """The best point again; three times where values tie, which noise in steps may do by chance."""
@@ -134,7 +134,7 @@ class Explanation:
         found = self.core.engine.found()
         if found is not None:
             return self._change_one(Role.RANKED, found)
-        return None if self._ended or self._awaits_draws else self._change_one(Role.RANKED, self.ranking)
+        return None if self._ended else self._change_one(Role.RANKED, self.ranking)
 
     def _change_one(self, role: Role, candidates: Indices) -> Question | None:
         best = self.core.trials.best
@@ -157,19 +157,10 @@ class Explanation:
         return (len(told) >= MISSES and max(told[-MISSES:]) <= LITTLE) or alike
 
     @property
-    def _awaits_draws(self) -> bool:
-        """Whether all variables of the ranking asked about acted: then others are drawn, to see whether all do."""
-        return len(self._of(Role.RANKED)) >= BEFORE_DRAWS and self._all_acted and not self._drawn_out
-
-    @property
-    def _all_acted(self) -> bool:
-        return all(self.evidence.active[t.variables[0]] for t in self._of(Role.RANKED) if t.value is not None)
-
-    @property
     def draws(self) -> int:
         """How many variables are drawn at random: six, or three where fewer evaluations are kept."""
         kept = self.core.kept
-        return DRAWN if kept >= 4 * DRAWN else FEWEST_DRAWN if kept >= FEWEST_DRAWN + BEFORE_DRAWS else 0
+        return DRAWN if kept >= 4 * DRAWN else FEWEST_DRAWN if kept > FEWEST_DRAWN else 0
 
     @property
     def _draws(self) -> list[bool]:
@@ -192,10 +183,8 @@ class Explanation:
         return enough or bool(self.evidence.active.all())
 
     def _drawn(self) -> Question | None:
-        """A variable drawn at random, where all those of the ranking acted."""
+        """A variable drawn at random, where tests have not told which act, until one does not act."""
         if self.core.engine.found() is not None or self._drawn_out or self.dense:
-            return None
-        if not (self._of(Role.RANKED) and self._all_acted):
             return None
         order = np.random.default_rng(self.core.known.seed).permutation(len(self.core.space))
         return self._change_one(Role.DRAWN, order)
