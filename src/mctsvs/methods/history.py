@@ -38,6 +38,7 @@ class History(Saved):
         self._first: dict[bytes, int] = {}  # row of each point, of those looked at
         self._repeats: list[tuple[int, int]] = []
         self._looked = 0
+        self._compared = 0, False  # points, and whether repeats among them differ
 
     def __len__(self) -> int:
         return self._n
@@ -97,9 +98,12 @@ class History(Saved):
 
         Differences within rounding are none. A failure is none either.
         """
-        first, again = self.repeats.T
-        outputs = np.column_stack([self.objective, self.constraints]) if self.constrained else self.objective[:, None]
-        return bool(len(first)) and bool((np.abs(outputs[first] - outputs[again]) > rounding(outputs)).any())
+        if self._compared[0] != self._n:
+            first, again = self.repeats.T
+            outputs = np.column_stack([self.objective, self.constraints]) if self.constrained else self.objective[:, None]
+            differ = len(first) > 0 and (np.abs(outputs[first] - outputs[again]) > rounding(outputs)).any()
+            self._compared = self._n, bool(differ)
+        return self._compared[1]
 
     @property
     def distinct(self) -> Array:
@@ -197,6 +201,7 @@ class History(Saved):
         self._n = len(self._y)
         self.failures = [np.array(x) for x in state["failures"]]
         self._first, self._repeats, self._looked = {}, [], 0
+        self._compared = 0, False
 
 
 def rounding(outputs: Array) -> Array:

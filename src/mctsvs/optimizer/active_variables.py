@@ -244,13 +244,13 @@ class Evidence:
         numbers = hashed(codes)
         rest = numbers.sum(axis=1)[:, None] - numbers  # of all other variables
         keys = hashed(rest).ravel()
-        order = np.argsort(keys, kind="stable")
+        order = np.argsort(keys)
         same = keys[order][1:] == keys[order][:-1]
         begins = np.flatnonzero(same & ~np.append(False, same[:-1]))
         ends = np.flatnonzero(same & ~np.append(same[1:], False)) + 1
         pairs = []
         for begin, end in zip(begins, ends, strict=True):
-            places = order[begin : end + 1]
+            places = np.sort(order[begin : end + 1])
             rows, v = places // V, int(places[0] % V)
             if (codes[rows] != codes[rows[0]]).any(axis=0).sum() != 1:
                 continue  # by chance, once in 2^64

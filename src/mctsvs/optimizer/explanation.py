@@ -234,7 +234,7 @@ class Explanation:
         """The best point twice, then evaluated points that differ from it, and each other, in the active variables."""
         evidence, best = self.evidence, self.core.trials.best
         assert best is not None
-        X = np.array([self._unit(row) for row in range(len(evidence.points.codes))])
+        X = np.array([self.core.trials.all[number].unit for number in evidence.points.numbers])
         own = X[:, self._coordinates(np.flatnonzero(evidence.active))]
         distance = np.abs(own - best.unit[self._coordinates(np.flatnonzero(evidence.active))]).sum(axis=1)
         bases = [best.unit, best.unit]
