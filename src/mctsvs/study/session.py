@@ -189,7 +189,7 @@ class Session:
         self, trial: Trial | int, value: float | None, message: str, constraints: Any = None, noise: Any = None
     ) -> None:
         """Store a value and tell it; what came with an early value still counts."""
-        value, message = as_value(value) + 0.0, as_text(message)  # 0.0 for -0.0, as SQLite keeps it
+        value, message = as_value(value), as_text(message)
         with self.writing():
             opt = self.optimizer
             waiting = opt._core.trials.waiting(trial)
@@ -213,7 +213,7 @@ class Session:
             trials = self.optimizer._core.trials
             waiting, evaluation = trials.waiting(trial), evaluation.fitting(trials.names)
             details = with_all(TrialDetails.of(evaluation.constraints, None, waiting.attrs), trials.names)
-            value = as_value(evaluation.value) + 0.0
+            value = as_value(evaluation.value)
             self._store([_valued("result", waiting.number, value, as_text(evaluation.message), details)])
 
     def record_death(self, trial: Trial | int, message: str) -> int:
