@@ -156,7 +156,7 @@ class Answer:
         if self.value != "function":
             return self
         name = min(params)
-        return replace(self, value=float(zlib.crc32(repr(params[name]).encode()) % 7))
+        return replace(self, value=float(zlib.crc32(repr(params[name]).encode()) % 4))
 
     @property
     def more(self) -> dict[str, Any]:
@@ -175,6 +175,7 @@ ROWS = st.none() | st.dictionaries(st.sampled_from(["c", "d"]), MEASURED, max_si
 MESSAGES = st.sampled_from(["", "", "no mesh", "=1+1", '"', "a,b\n", "nan", "é \ud800"])
 NOISES = st.sampled_from([None, None, None, 0.0, -0.0, 0.25])
 ANSWERS = st.builds(Answer, VALUES | st.floats(-10.0, 10.0), MESSAGES, ROWS, NOISES)
+NOTES = {"batch": True}
 ATTRS = st.dictionaries(st.sampled_from(["mesh", "=a", ""]), st.sampled_from([1, "1", None, [0.5, {}]]), max_size=2)
 
 
@@ -268,8 +269,11 @@ class RandomHistories(RuleBasedStateMachine):
     @rule(n=st.integers(1, 3))
     def ask(self, n: int) -> None:
         first = len(self.opt.trials)
-        if isinstance(self.each(lambda view: view.ask(n))[0], str):
+        results = self.each(lambda view: view.ask(n))
+        if isinstance(results[0], str):
             return
+        for result in results:
+            check_same(picture(result), picture(results[0]), "asked for")
         for trial in self.opt.trials[first:]:
             self.check_point(trial)
 
@@ -294,7 +298,9 @@ class RandomHistories(RuleBasedStateMachine):
     @precondition(lambda self: self.opt.pending)
     @rule(place=st.integers(0, 9), answer=ANSWERS, attrs=ATTRS, by_number=st.booleans())
     def tell(self, place: int, answer: Answer, attrs: dict[str, Any], by_number: bool) -> None:
-        waiting = self.opt.pending[place % len(self.opt.pending)]
+        self.tell_one(self.opt.pending[place % len(self.opt.pending)], answer, attrs, by_number)
+
+    def tell_one(self, waiting: Trial, answer: Answer, attrs: Mapping[str, Any] = NOTES, by_number: bool = True) -> None:
         answer = self.fitting(answer.at(waiting.params))
 
         def call(view: Any) -> None:
@@ -304,6 +310,13 @@ class RandomHistories(RuleBasedStateMachine):
 
         if not isinstance(self.each(call)[0], str):
             self.note(waiting.number, answer)
+
+    @rule(answers=st.lists(ANSWERS, min_size=1, max_size=5), late=st.integers(0, 1))
+    def evaluate_batch(self, answers: list[Answer], late: int) -> None:
+        """Points are asked for, and those that wait are told, the last one first."""
+        self.ask(len(answers))
+        for answer in answers[: len(self.opt.pending) - late]:
+            self.tell_one(self.opt.pending[-1], answer)
 
     def fitting(self, answer: Answer) -> Answer:
         return answer if self.setup.measured else replace(answer, constraints=None)
@@ -322,7 +335,7 @@ class RandomHistories(RuleBasedStateMachine):
             return
         answers = [self.fitting(a.at(p)) for a, p in zip(answers, points, strict=False)]
         names = self.names or next((tuple(a.constraints) for a in answers if a.constraints), ())
-        answers = [a for a in answers if set(a.constraints or ()) <= set(names)]
+        answers = [a if not a.constraints else replace(a, constraints=row_of(a, names)) for a in answers]
         other = self.setup.optimizer(method="random")
         for answer, point in zip(answers, points, strict=False):
             for view in (other, self.opt, self.restored):
@@ -427,6 +440,11 @@ class RandomHistories(RuleBasedStateMachine):
             assert (None if best is None else told[best].number) == best_of(self.opt)
             place = {number: trial.number for number, trial in enumerate(told)}
             check_same(statuses(other.variables(), place), statuses(self.opt.variables()), "table")
+
+
+def row_of(answer: Answer, names: Sequence[str]) -> dict[str, Any]:
+    """All constraints of a run, those not given as unknown."""
+    return {name: (answer.constraints or {}).get(name) for name in names}
 
 
 def holds(answer: Answer, name: str) -> bool:

@@ -250,7 +250,7 @@ class Optimizer:
 
     @property
     def best(self) -> Trial:
-        """The best trial told so far (the earliest, if several are equal).
+        """The best trial told so far; of equal ones, the one that was asked for first.
 
         With measured constraints, the best feasible one; until there is one, of those with a value the one that
         violates them least, or where no value is known, of all: see `mctsvs.methods.constraint_ranking`.

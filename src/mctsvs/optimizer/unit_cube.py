@@ -184,7 +184,12 @@ class UnitCubeOptimizer:
             return asked
         while len(asked) < min(n, left) and (trial := self._closing()) is not None:
             asked.append(trial)
-        return asked + self._proposed(n - len(asked)) if len(asked) < n else asked
+        try:
+            return asked + self._proposed(n - len(asked)) if len(asked) < n else asked
+        except SpaceExhausted:
+            if asked:  # they are trials already
+                return asked
+            raise
 
     def _proposed(self, n: int) -> list[Trial]:
         """Points of the method's, none of them known; fewer than n where no more are left."""
@@ -366,8 +371,8 @@ class Trials:
             self.ranking = ConstraintRanking(len(self.names))
             for before in self.told:
                 before.unmeasured = True
-                self.ranking.take(self.score(before), None)
-        if not self.ranking.take(self.score(trial), self.row(trial)):
+                self.ranking.take(self.score(before), None, before.number)
+        if not self.ranking.take(self.score(trial), self.row(trial), trial.number):
             return False
         self.told.append(trial)
         if self.names and not trial.constraints:
