@@ -171,7 +171,7 @@ class Answer:
 
 VALUES = st.sampled_from(["function", "function", "function", 0.0, -0.0, 1.0, -1e12, None, math.nan, math.inf])
 MEASURED = st.sampled_from([-1.0, -1.0, -0.25, 0.0, -0.0, 0.5, 3.0, math.nan, None, math.inf, -math.inf])
-ROWS = st.none() | st.dictionaries(st.sampled_from(["c", "d"]), MEASURED, max_size=2)
+ROWS = st.none() | st.just({"c": math.nan}) | st.dictionaries(st.sampled_from(["c", "d"]), MEASURED, max_size=2)
 MESSAGES = st.sampled_from(["", "", "no mesh", "=1+1", '"', "a,b\n", "nan", "é \ud800"])
 NOISES = st.sampled_from([None, None, None, 0.0, -0.0, 0.25])
 ANSWERS = st.builds(Answer, VALUES | st.floats(-10.0, 10.0), MESSAGES, ROWS, NOISES)
