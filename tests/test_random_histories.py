@@ -1,6 +1,7 @@
 """Random histories: a study, an optimizer, a restored optimizer and a table tell the same of each, after every step.
 
-A state machine asks, tells in any order, fails, imports, restarts and crashes. `HISTORIES=844` sets the number of runs.
+A state machine asks, tells in any order, fails, imports, restarts and crashes. The variable `HISTORIES` of the
+environment sets how many histories there are.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from mctsvs import Boolean, Categorical, Fixed, Float, InputError, Integer, Optimizer, Ordinal, Study, Trial
 from mctsvs.optimizer.active_variables import VariableStatuses
@@ -101,7 +109,7 @@ class Setup:
     method: str
     seed: int
     noise: float | None
-    thinking: float  # the method's state is stored after every ask, never, or now and then
+    thinking: float  # the method's state is stored after every ask (0), never (infinite), or now and then
     ending: str  # of the table
     measured: bool  # whether constraints are measured
 
@@ -300,7 +308,9 @@ class RandomHistories(RuleBasedStateMachine):
     def tell(self, place: int, answer: Answer, attrs: dict[str, Any], by_number: bool) -> None:
         self.tell_one(self.opt.pending[place % len(self.opt.pending)], answer, attrs, by_number)
 
-    def tell_one(self, waiting: Trial, answer: Answer, attrs: Mapping[str, Any] = NOTES, by_number: bool = True) -> None:
+    def tell_one(
+        self, waiting: Trial, answer: Answer, attrs: Mapping[str, Any] = NOTES, by_number: bool = True
+    ) -> None:
         answer = self.fitting(answer.at(waiting.params))
 
         def call(view: Any) -> None:
@@ -371,8 +381,8 @@ class RandomHistories(RuleBasedStateMachine):
             state = through_plain_data(self.restored.state())
             self.restored = Optimizer.restore(state, self.setup.constraints)
         else:
-            again = copy.deepcopy if how == "copy" else lambda opt: pickle.loads(pickle.dumps(opt))
-            self.restored = again(self.restored)
+            pickled = how == "pickle"
+            self.restored = pickle.loads(pickle.dumps(self.restored)) if pickled else copy.deepcopy(self.restored)
 
     @precondition(lambda self: self.opt.has_best)
     @rule()
