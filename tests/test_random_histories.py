@@ -38,7 +38,7 @@ from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.study import session
 from mctsvs.testing import through_plain_data
 
-MAX_EXAMPLES = int(os.environ.get("HISTORIES", "60"))
+MAX_EXAMPLES = int(os.environ.get("HISTORIES", "100"))
 STEPS = 16  # of a history, at most
 AHEAD = 2  # points that are compared before anybody asks for them
 
