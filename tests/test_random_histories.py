@@ -320,6 +320,9 @@ class RandomHistories(RuleBasedStateMachine):
 
         if not isinstance(self.each(call)[0], str):
             self.note(waiting.number, answer)
+            return
+        for view in (self.opt, self.restored, self.study):  # notes are stored only with a value
+            next(trial for trial in view.pending if trial.number == waiting.number).attrs.clear()
 
     @rule(answers=st.lists(ANSWERS, min_size=1, max_size=5), late=st.integers(0, 1))
     def evaluate_batch(self, answers: list[Answer], late: int) -> None:
