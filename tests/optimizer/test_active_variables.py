@@ -98,6 +98,20 @@ def test_variables_that_exist_at_some_points_only() -> None:
     assert statuses == {"kind": "active", "a": "unchanged", "b": "untested"}
 
 
+def test_an_infinite_constraint_is_beyond_all_others() -> None:
+    """It proves what acts, hides nothing that finite values prove, and under noise causes no warning."""
+    space, inf = Space.of([Float(0, 1)] * 3), np.inf
+    X = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    outputs = [[1.0, 2.0], [1.0, inf], [1.0, 3.0], [1.0, 2.0], [1.0, 2.0]]
+    found = evidence(space, X, outputs)
+    assert found.active.tolist() == [True, True, False]
+    rows = {row.name: row for row in rows_of(space, ["value", "c"], found)}
+    assert (rows["x0"].output, rows["x0"].effect, rows["x0"].share) == ("c", 2.0, 1.0)
+    assert (rows["x1"].output, rows["x1"].effect, rows["x1"].share) == ("c", 1.0, 0.5)
+    assert not evidence(space, X, [[1.0, -inf]] * 5).active.any()
+    assert not evidence(space, X, outputs[:1] * 2 + outputs[1:2] * 3, noise=0.1, exact=False).active.any()
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_under_noise_inert_variables_are_rarely_named(told: Any) -> None:
     """At most one run in a hundred names one: of 400 runs without any active variable, 12 or more have p = 0.0008."""

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mctsvs import InputError, Optimizer, Study, maximize, minimize
+from mctsvs import InputError, Integer, Optimizer, Study, maximize, minimize
 from mctsvs.cli import main
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.methods.constraint_ranking import ConstraintRanking
+from mctsvs.study import session
 from mctsvs.study.reader import summarize
 from mctsvs.study.replay import salvage
 from mctsvs.testing import engine_of
@@ -358,3 +359,57 @@ def test_tables_carry_them(tmp_path: Path, kind: str) -> None:
             other.import_points(source)
             assert repr([t.details for t in other.trials]) == repr([t.details for t in study.trials])
             assert other.best.number == study.best.number == 1
+
+
+def test_the_best_of_equal_trials_is_the_first_asked_for(tmp_path: Path) -> None:
+    """So a table, which has no order of telling, gives the same best trial."""
+    with Study(tmp_path / "a.db", BOX, method="random") as study:
+        study.ask(6)
+        for number, measured, best in [(3, 2.0, 3), (1, 2.0, 1), (2, 3.0, 1), (5, 0.0, 5), (0, 2.0, 5), (4, -1.0, 4)]:
+            study.tell(number, 1.0, constraints={"c": measured})
+            assert study.best.number == best
+        study.export(tmp_path / "table.csv")
+        with Study(tmp_path / "b.db", BOX, method="random") as other:
+            other.import_points(tmp_path / "table.csv")
+            assert other.best.x.tolist() == study.best.x.tolist()
+
+
+def test_a_failed_trial_that_names_constraints_keeps_its_place_in_a_state() -> None:
+    opt = Optimizer(BOX, method="random")
+    first, second, third = opt.ask(3)
+    opt.tell(first, 1.0)
+    opt.tell(second, None, constraints={"c": math.nan})
+    opt.tell(third, 2.0)
+    again = Optimizer.restore(opt.state())
+    assert picture(again) == picture(opt)
+    assert [t.unmeasured for t in again.trials] == [t.unmeasured for t in opt.trials] == [True, False, False]
+
+
+def test_texts_and_zeros_are_the_same_with_and_without_a_file(tmp_path: Path) -> None:
+    """A file holds neither half a character nor the sign of zero."""
+    opt, source = Optimizer(BOX, method="random"), Optimizer(BOX, method="random")
+    source.add([0.5] * 6, -0.0, "half \ud800")
+    with Study(tmp_path / "a.db", BOX, method="random") as study:
+        for run in (opt, study):
+            run.tell(run.ask()[0], -0.0, "half \ud800")
+        opt.add([0.5] * 6, -0.0, "half \ud800")
+        study.import_points(source)
+        assert picture(study) == picture(opt)
+        assert [t.message for t in study.trials] == [t.message for t in opt.trials] == ["half ?"] * 2
+
+
+@pytest.mark.parametrize("thinking", [0.0, math.inf])
+def test_a_refused_ask_leaves_the_notes_of_those_that_wait(
+    thinking: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "LEAST_THINKING", thinking)
+    with Study(tmp_path / "a.db", {"a": Integer(0, 2)}, method="random") as study:
+        trials = study.ask(3)
+        trials[0].attrs["host"] = "a"
+        with pytest.raises(InputError, match="nothing left to try"):
+            study.ask()
+        trials[1].attrs["host"] = "b"
+        study.pending[2].attrs["host"] = "c"
+        for number in range(3):
+            study.tell(number, 1.0)
+        assert [trial.attrs for trial in study.trials] == [{"host": "a"}, {"host": "b"}, {"host": "c"}]

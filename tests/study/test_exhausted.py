@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mctsvs import Integer, Study, StudyError
+from mctsvs import InputError, Integer, Optimizer, Study, StudyError
 
 SPACE = {"a": Integer(0, 3), "b": Integer(0, 2)}  # 12 points
 
@@ -25,6 +25,20 @@ def test_a_run_ends_where_the_space_does(tmp_path: Path, how: dict[str, int | bo
         assert len({tuple(trial.params.values()) for trial in study.trials}) == 12
     with Study(tmp_path / "run.db") as again:
         assert again.evaluated == 12
+
+
+def test_no_trial_is_lost_where_the_budget_ends_before_the_space(tmp_path: Path) -> None:
+    """The budget has one evaluation left and so has the space, and three are wanted."""
+    space, known = {name: Integer(0, 3) for name in "abc"}, "a + b + c == 1"
+    opt = Optimizer(space, method="random", seed=0, constraints=known)
+    with Study(tmp_path / "run.db", space, method="random", seed=0, constraints=known) as study:
+        for run in (opt, study):
+            run.plan(3)
+            run.ask(2)
+            assert [trial.number for trial in run.ask(3)] == [2]
+            with pytest.raises(InputError, match="have been asked for"):
+                run.ask()
+            assert [trial.number for trial in run.pending] == [0, 1, 2]
 
 
 ENGINE = """

@@ -24,21 +24,30 @@ class ConstraintRanking:
     def __init__(self, n_constraints: int = 0) -> None:
         self.scores: list[float] = []
         self.rows: list[Array] = []
+        self.numbers: list[int] = []
         self.unknown = np.full(n_constraints, np.nan)
         self._best: int | None = None  # the best feasible one
         self._least: int | None = None  # while there is none, the one that violates least; None: not computed yet
 
-    def take(self, score: float, row: Array | None) -> bool:
-        """One more trial, a row of None where nothing was measured; False, and not taken, if nothing is known of it."""
+    def take(self, score: float, row: Array | None, number: int | None = None) -> bool:
+        """One more trial, a row of None where nothing was measured; False, and not taken, if nothing is known of it.
+
+        Of equal trials the one of the lowest number is the best; by default they are numbered as they come.
+        """
         row = self.unknown if row is None else row
         if math.isnan(score) and np.isnan(row).all():
             return False
         self._least = None
         self.scores.append(score)
         self.rows.append(row)
-        if feasible(row) and (self._best is None or score > self.scores[self._best]):  # never true of NaN
-            self._best = None if math.isnan(score) else len(self.scores) - 1
+        self.numbers.append(len(self.numbers) if number is None else number)
+        if feasible(row) and not math.isnan(score) and (self._best is None or self._before(self._best)):
+            self._best = len(self.scores) - 1
         return True
+
+    def _before(self, place: int) -> bool:
+        """Whether the last trial is better than the one at this place, or equal and of a lower number."""
+        return (self.scores[-1], -self.numbers[-1]) > (self.scores[place], -self.numbers[place])
 
     def add(self, score: float, row: Array | None) -> float:
         """Take one more trial: its merit, NaN if nothing is known of it."""
@@ -62,14 +71,14 @@ class ConstraintRanking:
     def best(self) -> int | None:
         """Place of the best trial: the best feasible one; else, of those with a value if any, the least violation.
 
-        Of equal violations the better value counts, and of equal trials the first one.
+        Of equal violations the better value counts, and of equal trials the lowest number.
         """
         if self._best is None and self._least is None and self.scores:
             scores, total = np.array(self.scores), violations(np.array(self.rows))
             known = ~np.isnan(scores)
             places = np.flatnonzero(known if known.any() else ~known)
             places = places[total[places] == total[places].min()]
-            self._least = int(places[np.argmax(scores[places])])
+            self._least = int(places[np.lexsort((np.array(self.numbers)[places], -scores[places]))[0]])
         return self._least if self._best is None else self._best
 
 

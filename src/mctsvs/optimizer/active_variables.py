@@ -135,7 +135,7 @@ class Points:
     @classmethod
     def of(cls, space: Space, units: Array, outputs: Array, noise: Array | None, numbers: Indices) -> Points:
         """Of evaluations: points (n, D), outputs (n, m), noise (n,) of the values or None for exact ones, numbers."""
-        codes = codes_of(space, units)
+        codes, outputs = codes_of(space, units), finite(outputs)
         _, first, group = np.unique(hashed(codes).sum(axis=1), return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty_like(order)
@@ -166,6 +166,18 @@ def _means(outputs: Array, group: Indices, fresh: Mask, told: Array) -> tuple[Ar
     variance[:, 0] = np.where(np.isnan(told), variance[:, 0], told)
     summed = np.array([np.bincount(group, weights=np.where(fresh, v, 0.0), minlength=points) for v in variance.T]).T
     return means, summed / count**2, np.inf if not np.isnan(told).any() else freedom
+
+
+def finite(outputs: Array) -> Array:
+    """Outputs (n, m) whose infinities are numbers beyond all others of their column, by as much as these differ."""
+    found = outputs.copy()
+    for c in np.flatnonzero(np.isinf(outputs).any(axis=0)):
+        column = found[:, c]
+        known = column[np.isfinite(column)]
+        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        beyond = (high - low) or max(abs(high), 1.0)
+        column[column == np.inf], column[column == -np.inf] = high + beyond, low - beyond
+    return found
 
 
 def codes_of(space: Space, units: Array) -> Codes:

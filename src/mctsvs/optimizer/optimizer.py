@@ -12,6 +12,7 @@ from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise
 from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode
 from mctsvs.space import Region, Space
 from mctsvs.space.constraints import given_again, stored
+from mctsvs.utils.formatting import as_text
 from mctsvs.utils.threads import one_blas_thread
 from mctsvs.utils.validation import (
     Array,
@@ -174,7 +175,7 @@ class Optimizer:
         with self._core.lock:
             waiting = self._core.trials.waiting(trial)
             details = TrialDetails.of(constraints, noise, waiting.attrs)
-            self._core.record(waiting, as_value(value), message, details)
+            self._core.record(waiting, as_value(value), as_text(message), details)
 
     def add(
         self,
@@ -204,7 +205,7 @@ class Optimizer:
             >>> opt.add([0.5] * 300, 1.25)
         """
         unit = encode(self.region, point)
-        return self._core.insert(unit, as_value(value), message, TrialDetails.of(constraints, noise))
+        return self._core.insert(unit, as_value(value), as_text(message), TrialDetails.of(constraints, noise))
 
     def enqueue(self, points: Iterable[Mapping[str, Any] | Sequence[Any] | Array]) -> None:
         """Have points asked for before the method's own.
@@ -249,7 +250,7 @@ class Optimizer:
 
     @property
     def best(self) -> Trial:
-        """The best trial told so far (the earliest, if several are equal).
+        """The best trial told so far; of equal ones, the one that was asked for first.
 
         With measured constraints, the best feasible one; until there is one, of those with a value the one that
         violates them least, or where no value is known, of all: see `mctsvs.methods.constraint_ranking`.

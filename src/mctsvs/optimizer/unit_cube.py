@@ -184,7 +184,12 @@ class UnitCubeOptimizer:
             return asked
         while len(asked) < min(n, left) and (trial := self._closing()) is not None:
             asked.append(trial)
-        return asked + self._proposed(n - len(asked)) if len(asked) < n else asked
+        try:
+            return asked + self._proposed(n - len(asked)) if len(asked) < n else asked
+        except SpaceExhausted:
+            if asked:  # they are trials already
+                return asked
+            raise
 
     def _proposed(self, n: int) -> list[Trial]:
         """Points of the method's, none of them known; fewer than n where no more are left."""
@@ -289,7 +294,7 @@ class UnitCubeOptimizer:
             "proposal_ids": [t.proposal_id for t in trials],
             "queue": [unit.copy() for unit in self.queue],
             "engine": self.engine.state(),
-            "told": [t.number for t in self.trials.told],
+            "told": list(self.trials.order),
             **({"details": details} if details else {}),
         }
 
@@ -305,7 +310,7 @@ class UnitCubeOptimizer:
         self.queue.extend(np.array(unit) for unit in state["queue"])
         for number, text in state.get("details", {}).items():
             self.trials.all[int(number)].take(TrialDetails.read(text))
-        later = state.get("told", ())  # in states of before 0.4, from the first measured constraint on
+        later = state.get("told", ())  # in earlier states without those that failed
         told = [t.number for t in self.trials.all if t.value is not None and t.number not in set(later)]
         for number in (*told, *later):
             self.trials.take(self.trials.all[number])
@@ -323,6 +328,7 @@ class Trials:
         self.names: tuple[str, ...] = ()  # of the measured constraints
         self.ranking = ConstraintRanking()
         self.told: list[Trial] = []  # in the order of telling, those that have not failed
+        self.order: list[int] = []  # numbers of all that were told, in this order
 
     @classmethod
     def of(cls, told: Iterable[Trial], direction: str) -> Trials:
@@ -361,13 +367,14 @@ class Trials:
 
     def take(self, trial: Trial) -> bool:
         """A trial that was told, as one of them; False if it failed."""
+        self.order.append(trial.number)
         if trial.constraints and not self.names:  # nobody knows whether they held before
             self.names = tuple(trial.constraints)
             self.ranking = ConstraintRanking(len(self.names))
             for before in self.told:
                 before.unmeasured = True
-                self.ranking.take(self.score(before), None)
-        if not self.ranking.take(self.score(trial), self.row(trial)):
+                self.ranking.take(self.score(before), None, before.number)
+        if not self.ranking.take(self.score(trial), self.row(trial), trial.number):
             return False
         self.told.append(trial)
         if self.names and not trial.constraints:

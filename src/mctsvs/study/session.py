@@ -77,8 +77,10 @@ class Session:
         """What the journal holds, read again where that is needed."""
         with self.mutex:
             if self._stale and os.getpid() == self._process:
+                before = self._contents.trials if self._optimizer is None else self._optimizer.trials
                 self._contents = read(self.journal)
                 self._optimizer, self._stale = None, False
+                _annotate(self._contents.trials, [trial.attrs for trial in before])
             return self._contents
 
     @property
@@ -87,7 +89,9 @@ class Session:
         with self.mutex:
             current = self.contents
             if self._optimizer is None:
+                notes = [trial.attrs for trial in current.trials]
                 self._optimizer = self._revive(current)
+                _annotate(self._optimizer.trials, notes)
             return self._optimizer
 
     @property
@@ -189,7 +193,7 @@ class Session:
         self, trial: Trial | int, value: float | None, message: str, constraints: Any = None, noise: Any = None
     ) -> None:
         """Store a value and tell it; what came with an early value still counts."""
-        value, message = as_value(value) + 0.0, as_text(message)  # 0.0 for -0.0, as SQLite keeps it
+        value, message = as_value(value), as_text(message)
         with self.writing():
             opt = self.optimizer
             waiting = opt._core.trials.waiting(trial)
@@ -213,7 +217,7 @@ class Session:
             trials = self.optimizer._core.trials
             waiting, evaluation = trials.waiting(trial), evaluation.fitting(trials.names)
             details = with_all(TrialDetails.of(evaluation.constraints, None, waiting.attrs), trials.names)
-            value = as_value(evaluation.value) + 0.0
+            value = as_value(evaluation.value)
             self._store([_valued("result", waiting.number, value, as_text(evaluation.message), details)])
 
     def record_death(self, trial: Trial | int, message: str) -> int:
@@ -359,6 +363,13 @@ class Session:
                 finally:
                     if self.lock is not None:
                         self.lock.release()
+
+
+def _annotate(trials: Sequence[Trial], notes: Sequence[dict[str, Any]]) -> None:
+    """Give those that wait the notes of the trials they stand for: they are stored when the trial is told."""
+    for trial, attrs in zip(trials, notes, strict=False):
+        if trial.value is None:
+            trial.attrs = attrs
 
 
 def _merged(early: TrialDetails, now: TrialDetails, names: Sequence[str]) -> TrialDetails:

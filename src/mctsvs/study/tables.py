@@ -353,7 +353,7 @@ def _from_table(table: Table, region: Region) -> list[Row]:
             vectors.append(region.space.vector(point_of(row)))
             said = row.get("message")
             message = said if isinstance(said, str) else "" if _is_empty(said) else str(said)
-            found.append((i, as_value(_number(row["value"])) + 0.0, message, _details(row, extra)))
+            found.append((i, as_value(_number(row["value"])), message, _details(row, extra)))
     units = _encoded(region.space, np.array(vectors).reshape(-1, len(region.space)))
     for unit, (i, *_) in zip(units, found, strict=True):
         with _place(f"row {i} of {table.name}"):

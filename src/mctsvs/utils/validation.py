@@ -100,7 +100,7 @@ def as_value(value: Any) -> float:
         if is_several(value):
             hint = "there is one objective only, and measured constraints are (value, {name: number})"
         raise InputError(f"the value {short(value)} is not a number: {hint}")
-    return number if math.isfinite(number) else math.nan
+    return number + 0.0 if math.isfinite(number) else math.nan  # no -0
 
 
 def is_several(value: Any) -> bool:
