@@ -412,6 +412,22 @@ def test_every_trial_has_random_numbers_of_its_own_whoever_evaluates_it() -> Non
     assert [value for value, *_ in drawn()] == [value for value, *_ in without], "without workers it is the user's"
 
 
+@pytest.mark.needs("torch")
+def test_torch_is_seeded_for_every_trial_too() -> None:
+    import torch
+
+    def drawn() -> list[float | None]:
+        run = mctsvs.minimize(lambda x: torch.rand(()), BOX, budget=20, seed=0, method="random", workers=4)
+        return [trial.value for trial in run.trials]
+
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = drawn()
+    assert len(set(first)) == 20
+    assert drawn() == first
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_a_generator_that_workers_would_copy_is_named() -> None:
     rng = np.random.default_rng(0)
     with pytest.warns(RuntimeWarning, match="copies of 'rng', which repeat each other's random numbers"):
