@@ -196,6 +196,19 @@ def test_a_number_of_any_library_may_be_an_argument(half: Any, tmp_path: Path) -
     assert known.trials[0].x.tolist() == [0.5, 0.25]
 
 
+def test_a_vector_that_numpy_may_not_read_is_read_as_a_list() -> None:
+    class Gradients(Gradient):
+        def tolist(self) -> list[float]:
+            return [0.5, 0.25]
+
+    point: Any = Gradients()
+    opt = Optimizer([(0, 1)] * 2, constraints=NonlinearConstraint(lambda x: point, 0, 1))
+    opt.enqueue([point])
+    assert opt.ask()[0].x.tolist() == [0.5, 0.25]
+    with pytest.raises(InputError, match=r"is not a point: give a vector, or a dict of name -> value"):
+        opt.enqueue([[point, Raising()]])
+
+
 def test_masked_limits_and_bounds_are_refused() -> None:
     """Also where numpy would take what lies under the mask."""
     masked = np.ma.array([0.0, 1.0], mask=[True, False])
