@@ -236,8 +236,10 @@ def test_evaluations_of_this_call_are_counted(tmp_path: Path) -> None:
     assert (result.nfev, result.message, len(result.trials)) == (5, "5 evaluations", 7)
     assert seen == [1, 2, 3, 4, 5]
     assert f"at trial {result.number}" in repr(result)
-    again = mctsvs.minimize(lambda x: float(x[0]), [(0, 1)] * 2, budget=8, **more)
+    seen.clear()
+    again = mctsvs.minimize(lambda x: float(x[0]), [(0, 1)] * 2, budget=8, callback=callback, **more)
     assert (again.nfev, again.message) == (3, "8 evaluations, 5 of them in earlier calls")
+    assert seen == [1, 2, 3]
 
 
 def test_a_callback_may_answer_with_a_bool_of_numpy() -> None:
@@ -246,3 +248,21 @@ def test_a_callback_may_answer_with_a_bool_of_numpy() -> None:
 
     result = mctsvs.minimize(sphere, BOX, budget=30, method="random", callback=callback)
     assert result.nfev == 5
+
+
+def test_a_callback_that_cannot_be_called_is_one_sentence() -> None:
+    wrong: list[Any] = [lambda: None, lambda a, b, c: None, lambda a, b, *, c: None, lambda *, xk: None, "f", [3]]
+    for callback in wrong:
+        with pytest.raises(mctsvs.InputError, match=r"callback=.*\(optimizer, trial\)"):
+            mctsvs.minimize(sphere, BOX, budget=3, callback=callback)
+
+
+def test_names_of_options_are_strings() -> None:
+    with pytest.raises(mctsvs.InputError, match=r"options=\{3: 4\} cannot be used: the name 3 must be a string"):
+        mctsvs.minimize(sphere, BOX, budget=3, options={3: 4})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("x0", [np.array(0.5), 3, "points", [3], [[1]], ["a", "b", "c"], [[0.5], 0.5, 0.5], [[]]])
+def test_first_points_that_are_none_are_one_sentence(x0: Any) -> None:
+    with pytest.raises(mctsvs.InputError):
+        mctsvs.minimize(sphere, BOX, budget=3, x0=x0)

@@ -179,6 +179,9 @@ def _optimise(
 ) -> Result:
     if not isinstance(options or {}, Mapping):
         raise InputError(f"options={options!r:.60} cannot be used: give a dict of name -> value")
+    for name in options or {}:
+        if not isinstance(name, str):
+            raise InputError(f"options={options!r:.60} cannot be used: the name {name!r:.60} must be a string")
     chosen = {**(options or {}), **check_keywords(unknown, method, NAMES)}
     criteria = StoppingCriteria(**{name: rest.pop(name) for name in CRITERIA})
     evaluators = {name: rest.pop(name) for name in WORKERS}
@@ -265,7 +268,8 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
 
 def _points(x0: Any) -> list[Any]:
     """One point is a dict or a vector of numbers; several are a list of them."""
-    several = isinstance(x0, list | tuple | np.ndarray) and len(x0) and not np.isscalar(x0[0])
+    listed = isinstance(x0, list | tuple) or (isinstance(x0, np.ndarray) and x0.ndim > 0)
+    several = listed and len(x0) and not np.isscalar(x0[0]) and getattr(x0[0], "shape", None) != ()
     return list(x0) if several else [x0]
 
 

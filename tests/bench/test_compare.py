@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mctsvs.bench import comparison
+from mctsvs.bench import commands, comparison
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.run_store import Runs
 from mctsvs.cli import main
+from mctsvs.methods import registry
 
 SMALL = [
     "bench",
@@ -180,6 +181,12 @@ def test_too_few_seeds_for_any_mark_are_named_and_p_values_are_printed() -> None
     assert "| ≈ | 0.062 | ≈ |" in summary(5)
     assert "No difference can be significant" not in summary(6)
     assert "| + | 0.031 | + |" in summary(6)
+
+
+def test_as_many_seeds_are_compared_by_default_as_a_difference_needs() -> None:
+    arguments = commands.parser().parse_args(["compare", "Levy10_20"])
+    assert len(commands.seeds(arguments.seeds)) == 10
+    assert registry.DEFAULT in arguments.methods.split(",")
 
 
 def test_more_feasible_runs_are_the_better_rank() -> None:

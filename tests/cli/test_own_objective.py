@@ -288,6 +288,7 @@ def runs(pid: int) -> bool:
         (["mine.py", "--space", "space.toml"], "names no function"),
         (["mine.py:g", "--space", "space.toml"], "has no function 'g'"),
         (["mine.py:f", "--space", "space.toml", "--timeout", "0"], "timeout=0.0 cannot be used"),
+        (["mine.py:f", "--space", "space.toml", "--workers", "0"], "workers=0 cannot be used"),
         (["mine.py:f", "--space", "space.toml", "--shift"], "unknown option --shift"),
         (["mine.py:f", "--space", "space.toml", "--noise", "-1"], "noise=-1.0 cannot be used"),
         (["mine.py:f", "--command", "echo {a}", "--space", "space.toml"], "not both"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import functools
 import multiprocessing
 import os
 import pickle
@@ -412,10 +413,49 @@ def test_every_trial_has_random_numbers_of_its_own_whoever_evaluates_it() -> Non
     assert [value for value, *_ in drawn()] == [value for value, *_ in without], "without workers it is the user's"
 
 
-def test_a_generator_that_workers_would_copy_is_named() -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.needs("torch")
+def test_torch_is_seeded_for_every_trial_too() -> None:
+    import torch
+
+    def drawn() -> list[float | None]:
+        run = mctsvs.minimize(lambda x: torch.rand(()), BOX, budget=20, seed=0, method="random", workers=4)
+        return [trial.value for trial in run.trials]
+
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = drawn()
+    assert len(set(first)) == 20
+    assert drawn() == first
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class Simulation:
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x: Array) -> float:
+        return self.rng.random()
+
+    def run(self, x: Array) -> float:
+        return self.rng.random()
+
+
+def with_generator(x: Array, rng: Any) -> float:
+    return float(rng.random())
+
+
+@pytest.mark.parametrize("kind", ["outside", "default", "object", "method", "partial"])
+def test_a_generator_that_workers_would_copy_is_named(kind: str) -> None:
+    rng, other = np.random.default_rng(0), random.Random(1)
+    f: dict[str, Callable[..., Any]] = {
+        "outside": lambda x: rng.random(),
+        "default": lambda x, rng=other: rng.random(),
+        "object": Simulation(),
+        "method": Simulation().run,
+        "partial": functools.partial(with_generator, rng=np.random.RandomState(2)),
+    }
     with pytest.warns(RuntimeWarning, match="copies of 'rng', which repeat each other's random numbers"):
-        mctsvs.minimize(lambda x: rng.random(), BOX, budget=2, method="random", workers=1)
+        mctsvs.minimize(f[kind], BOX, budget=2, method="random", workers=1)
 
 
 @linux

@@ -48,6 +48,23 @@ def test_where_all_variables_act_that_is_said_and_none_is_named(seed: Any) -> No
     assert rows.named == []
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_example_of_minimize_names_no_variable(seed: int) -> None:
+    result = mctsvs.minimize(alike, [(0, 1)] * 50, budget=100, seed=seed)
+    assert result.variables.named == []
+    assert "all variables act, as far as tested" in repr(result)
+
+
+def test_nothing_inert_is_named_where_the_function_has_plateaus() -> None:
+    def f(x: Any) -> float:
+        return float(max(x[3] - 0.2, 0) * 4 + max(x[17] + x[40] - 1, 0) + (x[54] - 0.5) ** 2 * (x[55] > 0.5))
+
+    for seed in range(2):
+        rows = optimised(f, 60, budget=150, seed=seed).variables()
+        assert rows.active
+        assert set(rows.active) <= {"x3", "x17", "x40", "x54", "x55"}
+
+
 def test_the_sentence_is_that_of_the_result() -> None:
     result = mctsvs.minimize(lambda x: float((x[2] - 0.5) ** 2), [(0, 1)] * 30, budget=100, seed=0)
     assert result.variables.summary == "x2 acts"

@@ -172,6 +172,8 @@ def test_a_restored_run_finds_the_same_last_points() -> None:
 def test_an_empty_discrete_space_is_proved_to_be_empty() -> None:
     with pytest.raises(InputError, match="no point of the space satisfies the constraints"):
         Optimizer(PAIR, constraints=lambda p: p["a"] > 40).ask()
+    with pytest.raises(InputError, match=r"satisfies the constraint '2\*a == 7': change it"):
+        Optimizer(PAIR, constraints="2*a == 7").ask()
 
 
 def test_a_point_that_is_not_allowed_moves_to_one_nearby() -> None:

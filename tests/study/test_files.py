@@ -371,3 +371,17 @@ def test_what_is_no_file_is_one_sentence(
     with pytest.raises(InputError, match=words):
         Study(path, BOX)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [3, None, "", ".", b"x.csv"])
+def test_what_is_no_name_of_an_output_is_one_sentence(name: Any, tmp_path: Path) -> None:
+    with Study(tmp_path / "run.db", BOX, method="random") as study:
+        study.optimize(objective, 2)
+        for write in (study.report, study.export, study.backup):
+            with pytest.raises(InputError, match=r"cannot write to .*: give the name of a file"):
+                write(name)
+        with pytest.raises(InputError, match="cannot be called 3: its name must be a string"):
+            study.set_user_attr(3, 4)  # type: ignore[arg-type]
+        for points in (3, None):
+            with pytest.raises(InputError, match=f"points {points} cannot be used: give a list"):
+                study.enqueue(points)  # type: ignore[arg-type]

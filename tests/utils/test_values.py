@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import LinearConstraint, NonlinearConstraint
 
-from mctsvs import Optimizer, Study, minimize
+from mctsvs import Boolean, Categorical, Float, Integer, Optimizer, Ordinal, Study, minimize
 from mctsvs.utils.validation import InputError, as_bool, as_number, as_value, check_bool, check_count, check_number
 
 
@@ -174,3 +175,76 @@ def test_two_objectives_cost_one_evaluation(tmp_path: Path) -> None:
         assert study.evaluated == 0
         assert study.optimize(lambda x: float(x[0]), 3).value is not None  # the mended function goes on
         assert study.evaluated == 3
+
+
+@pytest.mark.parametrize("half", [Decimal("0.5"), Fraction(1, 2), np.float32(0.5), np.array(0.5), Gradient()], ids=repr)
+def test_a_number_of_any_library_may_be_an_argument(half: Any, tmp_path: Path) -> None:
+    assert Float(half, 1) == Float(0.5, 1)
+    assert Float(0, 2, step=half) == Float(0, 2, step=0.5)
+    low: Any = np.array(1)
+    high: Any = Decimal(9)
+    assert Integer(low, high) == Integer(1, 9)
+    assert {type(end) for end in Integer(low, high).ends} == {int}
+    assert Optimizer([(0, 1), (-1, half)]).space.bounds.tolist() == [[0.0, 1.0], [-1.0, 0.5]]
+    more: dict[str, Any] = {"method": "mcts-vs-bo", "cp": half, "target": half, "max_seconds": 100 + as_value(half)}
+    result = minimize(lambda x: 0.25, [(0, 1)] * 2, budget=3, noise=half, timeout=half, **more)
+    assert result.message == "1 of 3 evaluations, the target 0.5 was reached"
+    for _ in range(2):
+        with Study(tmp_path / "a.db", [(0, 1)], method="random", noise=half) as study:
+            assert study.optimizer.noise == 0.5
+    known = minimize(lambda x: 0.25, [(0, 1)] * 2, budget=2, x0=[np.array(0.5), 0.25])
+    assert known.trials[0].x.tolist() == [0.5, 0.25]
+
+
+def test_a_vector_that_numpy_may_not_read_is_read_as_a_list() -> None:
+    class Gradients(Gradient):
+        def tolist(self) -> list[float]:
+            return [0.5, 0.25]
+
+    point: Any = Gradients()
+    opt = Optimizer([(0, 1)] * 2, constraints=NonlinearConstraint(lambda x: point, 0, 1))
+    opt.enqueue([point])
+    assert opt.ask()[0].x.tolist() == [0.5, 0.25]
+    with pytest.raises(InputError, match=r"is not a point: give a vector, or a dict of name -> value"):
+        opt.enqueue([[point, Raising()]])
+
+
+def test_masked_limits_and_bounds_are_refused() -> None:
+    """Also where numpy would take what lies under the mask."""
+    masked = np.ma.array([0.0, 1.0], mask=[True, False])
+    for space in ([masked, masked], {"a": masked}, [(0, 1), (np.ma.masked, 1)]):
+        with pytest.raises(InputError, match="must be two finite numbers"):
+            Optimizer(space)
+    with pytest.raises(InputError, match="choice masked must be"):
+        Optimizer({"a": np.ma.array([1, 2, 3], mask=[False, False, True])})
+    for wrong, words in (
+        (LinearConstraint(np.ma.array([[1.0, 1.0]], mask=[[False, True]]), 0, 1), "must be finite"),
+        (LinearConstraint(np.eye(2), [0, 0], [1, math.nan]), "give inf or -inf where there is none"),
+        (NonlinearConstraint(lambda x: x, masked, 1), "give inf or -inf where there is none"),
+        (NonlinearConstraint(lambda x: x, 0, [1, math.nan]), "give inf or -inf where there is none"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Optimizer([(0, 1)] * 2, constraints=wrong)
+
+
+def test_a_message_is_one_line() -> None:
+    class Tall:
+        def __repr__(self) -> str:
+            return "two\nlines"
+
+    for wrong in (
+        lambda: Integer(0, Tall()),  # type: ignore[arg-type]
+        lambda: check_count("n", Tall()),
+        lambda: Float(0, 1, default=Tall()),
+        lambda: Optimizer([(0, 1)]).enqueue(Tall()),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InputError, match=r"two\\nlines") as caught:
+            wrong()
+        assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("value", [np.array([1, 2]), {2}, {}, Raising(), "2", None], ids=lambda v: type(v).__name__)
+def test_what_is_no_choice_is_refused(value: Any) -> None:
+    for variable in (Categorical([1, 2, 3]), Ordinal([1, 2, 4]), Boolean()):
+        with pytest.raises(InputError, match=r"variable 'a': value .* must fit"):
+            Optimizer({"a": variable}).enqueue([{"a": value}])

@@ -136,7 +136,7 @@ class Workers:
             raise InputError(f"executor={self.executor!r:.60} cannot be used: it must have a method submit")
         check_bool("asynchronous", self.asynchronous)
         if self.timeout is not None:
-            check_number("timeout", self.timeout, above=0.0)
+            object.__setattr__(self, "timeout", check_number("timeout", self.timeout, above=0.0))
 
     @property
     def here(self) -> bool:

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -242,14 +242,7 @@ def _signal(process: Any, number: int) -> None:
 
 def _check_generators(f: Any) -> None:
     """Every worker would have a copy of a generator that was made outside of the function, with the same numbers."""
-    function = inspect.unwrap(f.args[0] if isinstance(f, partial) and f.args else f)
-    if not inspect.isfunction(function):
-        return
-    try:
-        used = inspect.getclosurevars(function)
-    except ValueError:  # it uses a name that has no value yet
-        return
-    for name, value in {**used.globals, **used.nonlocals}.items():
+    for name, value in dict(_used(f)).items():
         if isinstance(value, np.random.Generator | np.random.RandomState | random.Random):
             warnings.warn(
                 f"worker processes have copies of {name!r}, which repeat each other's random numbers: make it inside "
@@ -257,6 +250,25 @@ def _check_generators(f: Any) -> None:
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+
+def _used(f: Any) -> Iterator[tuple[str, Any]]:
+    """What the function uses beside its argument: of its module, its defaults, its object, or bound by `partial`."""
+    if isinstance(f, partial):
+        for inner in filter(callable, (f.func, *f.args)):
+            yield from _used(inner)
+        yield from ((f"argument {i}", value) for i, value in enumerate(f.args))
+        yield from f.keywords.items()
+    elif inspect.ismethod(f):
+        yield from getattr(f.__self__, "__dict__", {}).items()
+        yield from _used(f.__func__)
+    elif inspect.isfunction(f := inspect.unwrap(f)):
+        yield from ((p.name, p.default) for p in inspect.signature(f).parameters.values())
+        with contextlib.suppress(ValueError):  # it uses a name that has no value yet
+            used = inspect.getclosurevars(f)
+            yield from {**used.globals, **used.nonlocals}.items()
+    elif not inspect.isclass(f):
+        yield from getattr(f, "__dict__", {}).items()
 
 
 def _check_guarded() -> None:

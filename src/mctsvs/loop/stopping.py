@@ -89,9 +89,9 @@ class StoppingCriteria:
 
     def __post_init__(self) -> None:
         if self.target is not None:
-            check_number("target", self.target)
+            object.__setattr__(self, "target", check_number("target", self.target))
         if self.max_seconds is not None:
-            check_number("max_seconds", self.max_seconds, above=0.0)
+            object.__setattr__(self, "max_seconds", check_number("max_seconds", self.max_seconds, above=0.0))
         if self.patience is not None:
             object.__setattr__(self, "patience", check_count("patience", self.patience))
         object.__setattr__(self, "max_failures", check_count("max_failures", self.max_failures))
@@ -158,7 +158,7 @@ class IntermediateResult(NamedTuple):
 
     x: Any  # the best point so far
     fun: float  # its value
-    nfev: int  # evaluations so far
+    nfev: int  # evaluations of this call so far
 
 
 def _mistake(message: str) -> str:
@@ -184,14 +184,15 @@ def bind_callback(callback: Any, owner: Any) -> Callable[[Trial], bool] | None:
     arguments = _arguments(callback)
     if not 1 <= len(arguments) <= 2:
         raise InputError(f"callback={callback!r:.60} takes {len(arguments)} arguments: it must take (optimizer, trial)")
+    before = owner.evaluated  # in earlier calls
 
     def call(trial: Trial) -> object:
         if len(arguments) != 1:
             return callback(owner, trial)
         best = owner.best if owner.has_best else trial
         if arguments == ["intermediate_result"]:
-            done = sum(t.counts for t in owner.trials)
-            return callback(intermediate_result=IntermediateResult(best.argument, float(best.value or 0.0), done))
+            done = IntermediateResult(best.argument, float(best.value or 0.0), owner.evaluated - before)
+            return callback(intermediate_result=done)
         return callback(best.argument)
 
     def bound(trial: Trial) -> bool:
@@ -213,6 +214,9 @@ def _arguments(callback: Callable[..., object]) -> list[str]:
         return ["owner", "trial"]
     if [p.name for p in parameters] == ["intermediate_result"]:
         return ["intermediate_result"]
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+            raise InputError(f"callback={callback!r:.60} needs the keyword {p.name!r}: it must take (optimizer, trial)")
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p.name for p in positional if p.default is p.empty]
     return needed if len(positional) < 2 or len(needed) == 1 else [p.name for p in positional]

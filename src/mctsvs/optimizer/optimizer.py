@@ -9,7 +9,7 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise
-from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode
+from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode, encode_all
 from mctsvs.space import Region, Space
 from mctsvs.space.constraints import given_again, stored
 from mctsvs.utils.formatting import as_text
@@ -219,7 +219,7 @@ class Optimizer:
         Example:
             >>> opt.enqueue([[0.5] * 300, [0.1] * 300])
         """
-        units = [encode(self.region, point) for point in points]
+        units = encode_all(self.region, points)
         with self._core.lock:
             self._core.queue.extend(units)
 

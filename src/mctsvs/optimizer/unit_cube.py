@@ -144,8 +144,10 @@ class UnitCubeOptimizer:
         """The point to take, and what to expect there."""
         best = self.trials.best
         assert best is not None
-        if not best.has_value or not self.noisy:
-            return Recommendation(best, best.value, 0.0) if best.has_value else Recommendation(best, math.nan, math.nan)
+        if best.value is None or not best.has_value:
+            return Recommendation(best, math.nan, math.nan)
+        if not self.noisy:
+            return Recommendation(best, best.value, 0.0)
         fresh = [t for t in self._replicated if t.has_value]
         if len(fresh) > 1:
             first = next(t for t in self.trials.all if np.array_equal(t.unit, fresh[0].unit))
@@ -467,6 +469,13 @@ def encode(region: Region, point: Any) -> Array:
     unit = _encoded(region.space, point)
     region.check(unit)
     return unit
+
+
+def encode_all(region: Region, points: Any) -> list[Array]:
+    """The same for several points."""
+    if not np.iterable(points):
+        raise InputError(f"points {short(points)} cannot be used: give a list of vectors or dicts")
+    return [encode(region, point) for point in points]
 
 
 def _encoded(space: Space, point: Any) -> Array:

@@ -341,7 +341,7 @@ def _tabled(item: Any, space: Space, name: str) -> list[Row]:
     table = np.atleast_2d(_dense(item.A))
     if table.ndim != 2 or table.shape[1] != len(space) or not np.isfinite(table).all():
         raise InputError(f"{name} has a matrix of shape {table.shape}: it must be finite, a column for each variable")
-    low, high = (np.broadcast_to(np.asarray(limit, np.float64), len(table)) for limit in (item.lb, item.ub))
+    low, high = (np.broadcast_to(limit, len(table)) for limit in _limits(item, name))
     rows = []
     for i, a in enumerate(table):
         if low[i] > high[i]:
@@ -356,7 +356,7 @@ def _tabled(item: Any, space: Space, name: str) -> list[Row]:
 
 
 def _tested(item: Any, i: int, space: Space) -> Test:
-    low, high = np.asarray(item.lb, np.float64), np.asarray(item.ub, np.float64)
+    low, high = _limits(item, f"constraint {i}")
     if low.size != high.size and 1 not in (low.size, high.size):
         raise InputError(f"constraint {i} has {low.size} lower limits and {high.size} upper ones: give as many of both")
     if np.any(low > high) or (np.any(low == high) and not np.isfinite(space.sizes).all()):
@@ -364,8 +364,18 @@ def _tested(item: Any, i: int, space: Space) -> Test:
     return Test(f"constraint {i} ({_name(item.fun)})", item.fun, *np.broadcast_arrays(low, high))
 
 
+def _limits(item: Any, name: str) -> tuple[Array, Array]:
+    low, high = _dense(item.lb), _dense(item.ub)
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise InputError(f"{name} has limits {item.lb} and {item.ub}: give inf or -inf where there is none")
+    return low, high
+
+
 def _dense(values: Any) -> Array:
-    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+    found = as_vector(values.toarray() if hasattr(values, "toarray") else values)
+    if found is None:
+        raise InputError(f"{short(values)} cannot be part of a constraint: it must be numbers")
+    return found
 
 
 def _check_numbers(row: Row, space: Space) -> None:

@@ -62,11 +62,12 @@ def step_of(space: Space, v: int) -> float:
 
 def _empty(half_spaces: HalfSpaces, rows: Sequence[Row]) -> str:
     smallest = np.minimum(half_spaces.A, 0.0).sum(axis=1)  # of each row, over all t
-    for row, least, limit in zip(rows, smallest, half_spaces.b, strict=True):
-        if least > limit:
-            return f"no point of the space satisfies the constraint {row.name}: change it, or the bounds"
-    names = listed(list(dict.fromkeys(row.name for row in rows)), most=4)
-    return f"no point of the space satisfies the constraints {names} together: change one of them, or the bounds"
+    alone = [row.name for row, least, limit in zip(rows, smallest, half_spaces.b, strict=True) if least > limit]
+    names = alone[:1] or list(dict.fromkeys(row.name for row in rows))
+    if len(names) == 1:
+        return f"no point of the space satisfies the constraint {names[0]}: change it, or the bounds"
+    together = f"the constraints {listed(names, most=4)} together"
+    return f"no point of the space satisfies {together}: change one of them, or the bounds"
 
 
 ROUNDING = 1e-12  # of a row's length: so much more is forgiven a user's point

@@ -108,10 +108,12 @@ class Space:
         for name in names or ():
             if not isinstance(name, str):
                 raise InputError(f"variable name {name!r} must be a string")
+        table: Any = np.zeros(0)
         try:
-            table = np.asarray(items)
-        except ValueError:  # ragged, so that some items are not pairs
-            table = np.zeros(0)
+            masked = isinstance(items, Sequence) and any(isinstance(item, np.ma.MaskedArray) for item in items)
+            table = table if masked else np.asarray(items)  # a table would forget what is masked
+        except Exception:  # ragged, so that some items are not pairs; or numbers that numpy cannot read
+            pass
         if table.dtype.kind in "iuf" and table.ndim == 2 and table.shape[1] == 2:
             # The arrays find the first bad pair; the scalar check of that one pair then writes the sentence.
             table = table.astype(np.float64)
@@ -416,9 +418,10 @@ class Space:
         if v not in self._labels:
             number = as_number(value)
             return math.nan if number is None else number
-        labels = [*self._labels[v].values(), value]
-        at = labels.index(value)
-        return math.nan if at == len(labels) - 1 else [*self._labels[v]][at]
+        try:
+            return [*self._labels[v]][[*self._labels[v].values()].index(value)]
+        except Exception:  # it is none of them, or whatever comparing it raises
+            return math.nan
 
     def to_state(self) -> State:
         """The space as plain data; `Space.from_state` makes an equal one."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mctsvs.utils.validation import Array, InputError, check_bool, check_text
+from mctsvs.utils.validation import Array, InputError, as_number, check_bool, check_text
 
 # Up to here a grid index, and a whole number on the log scale, survives the way to [0, 1] and back exactly.
 _LARGEST = 2**40
@@ -82,6 +82,7 @@ class Float(AnyVariable):
     step: float | None = None
 
     def __post_init__(self) -> None:
+        _to_python(self)
         _check_numeric(self)
         super().__post_init__()
 
@@ -117,6 +118,7 @@ class Integer(AnyVariable):
     step: int = 1
 
     def __post_init__(self) -> None:
+        _to_python(self)
         for value in (self.low, self.high, self.step):
             if not (as_float(value).is_integer() and abs(value) <= _LARGEST):
                 raise InputError(f"{short(value)} must be a whole number from -2**40 to 2**40")
@@ -265,7 +267,8 @@ def variable_of(item: Any, name: str, *, choices: bool = False) -> Variable:
     """The variable that `item` describes, with `choices` a list of them too; what is wrong is said with its name."""
     if isinstance(item, Float | Integer | Categorical | Ordinal | Boolean | Fixed):
         return item
-    item = item.tolist() if isinstance(item, np.ndarray) else item
+    if isinstance(item, np.ndarray):
+        item = list(item) if np.ma.is_masked(item) else item.tolist()
     try:
         kinds = {kind.__name__ for kind in type(item).__mro__}  # Optuna need not be installed
         if "CategoricalDistribution" in kinds:
@@ -285,6 +288,16 @@ def variable_of(item: Any, name: str, *, choices: bool = False) -> Variable:
 def is_choices(item: Any) -> bool:
     """Whether it is a list of choices: it has a string or a bool in it, or more than the two numbers of a range."""
     return isinstance(item, list) and (len(item) > 2 or any(isinstance(value, str | bool) for value in item))
+
+
+def _to_python(var: Float | Integer) -> None:
+    """Make its bounds and its step, which may be numbers of any library, numbers of Python."""
+    for name in ("low", "high", "step"):
+        value = getattr(var, name)
+        number = math.nan if value is None or isinstance(value, int | float) else as_number(value)
+        if number is not None and math.isfinite(number):
+            whole = isinstance(var, Integer) and number.is_integer()
+            object.__setattr__(var, name, int(number) if whole else number)
 
 
 def _check_numeric(var: Float | Integer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from mctsvs.study.files import WriterLock
 from mctsvs.study.journal import Journal
 from mctsvs.study.session import Session, hand_over
 from mctsvs.utils import plugins
-from mctsvs.utils.validation import InputError, StudyError
+from mctsvs.utils.validation import InputError, StudyError, as_number
 
 
 def checked_path(path: Any) -> Path:
@@ -94,8 +93,10 @@ def differences(
             found.append(f"{name} is {identity[name]!r}, not {given[name]!r}")
     stored = identity["options"]
     for name, value in options.items():
-        with contextlib.suppress(TypeError):  # what cannot be stored is not what was stored
+        try:
             value = codec.unpack(codec.pack(value))  # a tuple is stored as a list
+        except TypeError:
+            value = as_number(value)  # a number of another library is stored as a float
         if name not in stored:
             found.append(f"option {name} has its default value, not {short(value)}")
         elif stored[name] != value:

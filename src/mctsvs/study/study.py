@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Never
 
 from mctsvs.loop.loop import Workers, run
@@ -18,11 +19,12 @@ from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial
-from mctsvs.optimizer.unit_cube import encode
+from mctsvs.optimizer.unit_cube import encode_all
 from mctsvs.space import Space
 from mctsvs.study import tables
 from mctsvs.study.open_study import checked_path, open_session
 from mctsvs.utils.validation import InputError, StudyError, check_count
+from mctsvs.utils.written import output_path
 from mctsvs.visualization.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -248,6 +250,8 @@ class Study:
             >>> study.set_user_attr("machine", {"cores": 16})
             >>> study.user_attrs["machine"]
         """
+        if not isinstance(name, str):
+            raise InputError(f"an attribute cannot be called {short(name)}: its name must be a string")
         if name == "identity":
             raise InputError(
                 "an attribute cannot be called 'identity', which the study uses itself: choose another name"
@@ -324,7 +328,7 @@ class Study:
             >>> study.enqueue([[0.5] * 300])
         """
         self._session.check_writable()
-        self._session.enqueue([encode(self.optimizer.region, point) for point in points])
+        self._session.enqueue(encode_all(self.optimizer.region, points))
 
     def import_points(self, source: Any) -> int:
         """Add evaluations made elsewhere. They become trials that do not count towards a budget.
@@ -499,7 +503,7 @@ class Study:
         Example:
             >>> study.export("trials.csv")
         """
-        return tables.export(Path(path), self.trials, self.space)
+        return tables.export(output_path(path), self.trials, self.space)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a complete copy of the study as it is now, also while it runs: a study that opens and goes on.
@@ -513,7 +517,7 @@ class Study:
         Example:
             >>> study.backup("run-monday.db")
         """
-        self._session.backup(checked_path(path))
+        self._session.backup(output_path(path))
 
     def close(self) -> None:
         """Close the file, so that other processes can write to it. Closing it again does nothing.

@@ -56,23 +56,27 @@ class Options:
 
 
 def _checked(name: str, value: Any, kind: str, limits: dict[str, Any], among: tuple[str, ...]) -> Any:
-    """The value; a whole number as an int."""
+    """The value; a whole number as an int, and a number of another library as a float."""
     kind, *optional = (part.strip() for part in kind.split("|"))
     if value is None and optional:
         return None
     if kind == "int":
         return check_count(name, value, **{"least": 1, "most": MOST, **limits})
     if kind == "float":
-        check_number(name, value, **limits)
-    elif kind == "bool":
+        return _number(name, value, limits)
+    if kind == "bool":
         check_bool(name, value)
     elif kind == "str":
         check_choice(name, value, among)
     elif kind == "tuple[float, ...]":
         if not isinstance(value, tuple | list) or not value:
             raise InputError(f"{name}={value!r} cannot be used: give one or more numbers")
-        for number in value:
-            check_number(name, number, **limits)
+        return tuple(_number(name, number, limits) for number in value)
     else:
         raise TypeError(f"an option of type {kind} has no check")
     return value
+
+
+def _number(name: str, value: Any, limits: dict[str, Any]) -> float:
+    number = check_number(name, value, **limits)
+    return value if isinstance(value, int | float) else number

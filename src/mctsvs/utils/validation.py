@@ -30,12 +30,12 @@ LARGEST = 1e150
 class InputError(ValueError):
     """Something the caller gave is wrong: one sentence that names the value and what would be right."""
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
+
 
 class StudyError(InputError):
     """A study that cannot be used as asked: one sentence that says why and what would be right."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(printable(sentence))
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -82,8 +82,11 @@ def as_vector(values: Any) -> Array | None:
     """Several numbers as an array, NaN where one is masked or None; bools are 0 and 1. None for what is no numbers."""
     try:
         array = np.asanyarray(values)
-    except ValueError:  # rows of different lengths
-        return None
+    except Exception:  # rows of different lengths, or torch's with a gradient, which can be a list
+        try:
+            array = np.asanyarray(values.tolist())
+        except Exception:
+            return None
     if array.dtype.kind == "O":
         found = [as_number(value) for value in array.flat]
         return None if None in found else np.array(found, np.float64).reshape(array.shape)

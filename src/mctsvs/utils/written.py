@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from reprlib import repr as short
+from typing import Any
 
 from mctsvs.utils.validation import InputError
 
 SQLITE = b"SQLite format 3\0"
 BESIDE = ("-wal", "-shm", "-journal", ".lock")  # endings of the files that belong to a study
+
+
+def output_path(path: Any) -> Path:
+    """The file that somebody wants written."""
+    if not isinstance(path, str | os.PathLike) or not Path(path).name:
+        raise InputError(f"cannot write to {short(path)}: give the name of a file")
+    return Path(path)
 
 
 @contextmanager

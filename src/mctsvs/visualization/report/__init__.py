@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mctsvs.utils.formatting import duration, listed, plural, short_number, shortened
-from mctsvs.utils.written import written
+from mctsvs.utils.written import output_path, written
 from mctsvs.visualization import curves, variables
 from mctsvs.visualization.report import figures
 from mctsvs.visualization.report.page import figures_of, navigation, page, section_html
@@ -45,7 +45,7 @@ def write(source: Any, path: str | os.PathLike[str]) -> Path:
     Example:
         >>> write({"one seed": result, "another": other}, "both.html")
     """
-    path = Path(path)
+    path = output_path(path)
     with written(path):
         path.write_text(html(source), encoding="utf-8")
     return path
