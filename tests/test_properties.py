@@ -19,6 +19,7 @@ from mctsvs.methods.auto.evidence import TestKind
 from mctsvs.methods.registry import METHODS
 from mctsvs.optimizer.explanation import PURPOSES, Role
 from mctsvs.optimizer.trial import Trial
+from mctsvs.optimizer.unit_cube import REPLICATES
 from mctsvs.space import Variable
 from mctsvs.space.deduplicate import SpaceExhausted
 from mctsvs.testing import through_plain_data
@@ -216,8 +217,10 @@ def check_run(space: Mapping[str, Variable], limit: Limit | None, method: str, c
     for trial in trials:
         check_point(trial, space)
         assert limit is None or limit(trial.params), "a point violates the constraint"
-    others = [trial for trial in trials if trial.purpose not in LOOKING_FOR_NOISE]
-    assert len(trials) - len(others) <= REPEATS
+    own = [trial for trial in trials if trial.source != "replicate"]
+    assert len(trials) - len(own) <= REPLICATES
+    others = [trial for trial in own if trial.source == "repeated" or trial.purpose not in LOOKING_FOR_NOISE]
+    assert len(own) - len(others) <= REPEATS
     first = [repr(trial.params) for trial in others if trial.source != "repeated"]
     assert len(set(first)) == len(first), "a point was asked for twice"
     assert len(first) == len(others) or len(first) == count(space, limit), "repeated while others are left"

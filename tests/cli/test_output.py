@@ -28,9 +28,11 @@ def shell(line: str, folder: Path, **more: str) -> subprocess.CompletedProcess[b
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_an_output_with_few_characters_loses_nothing(encoding: str, folder: Path) -> None:
+    (folder / "s.toml").write_text('a = [0, 1]\n"ß" = [0, 1]\n', encoding="utf-8")
+    (folder / "own.py").write_text("def f(p):\n    return p['a'] ** 2 + p['ß']\n", encoding="utf-8")
     done = shell(f"{RUN} --noise 0.1 --replicates 4 --json run.json --quiet", folder, PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert ("±" in done.stdout.decode(encoding)) == (encoding == "cp1252")
+    assert ("ß=" in done.stdout.decode(encoding)) == (encoding == "cp1252")
     assert len(json.loads((folder / "run.json").read_text())["values"]) == 12
     with Study(folder / "run.db", [(0.0, 1.0)] * 2, seed=0) as study:
         study.optimize(lambda x: float(x[0]), 40)

@@ -35,6 +35,9 @@ class Gradient:
     def __float__(self) -> float:
         return 0.5
 
+    def __repr__(self) -> str:
+        return "Gradient()"  # the same in every process, as names of tests must be
+
 
 NUMBERS = [0.5, Decimal("0.5"), Fraction(1, 2), np.float32(0.5), np.array(0.5), np.array([[0.5]]), [0.5], (0.5,)]
 NUMBERS += [np.ma.array([0.5]), np.array(Decimal("0.5"), dtype=object), Gradient()]

@@ -28,6 +28,7 @@ from mctsvs.objectives.user_function import UserProblem
 from mctsvs.objectives.user_program import UserProgram
 from mctsvs.optimize import enqueue_x0
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import SETTINGS
 from mctsvs.space import Space
 from mctsvs.study import Study
 from mctsvs.utils import plugins
@@ -55,6 +56,12 @@ def add_commands(commands: Any) -> None:
     objective.add_arguments(command)
     add_arguments(command, budget=200)
     command.add_argument("--noise", type=float, metavar="SD", help="the noise that the values have, 0 for exact ones")
+    command.add_argument(
+        "--replicates", type=int, metavar="N", help="last evaluations, of the recommended point, where values are noisy"
+    )
+    command.add_argument(
+        "--explain", type=float, metavar="SHARE", help="of the budget, at its end, that proves which variables act"
+    )
     command.set_defaults(command=run_own)
 
     command = commands.add_parser(
@@ -110,9 +117,8 @@ def options_of(pairs: list[str]) -> dict[str, Any]:
 def run_own(arguments: argparse.Namespace) -> int:
     """`mctsvs run`."""
     problem = objective.own_objective(arguments)
-    options = options_of(arguments.set)
-    if arguments.noise is not None:
-        options["noise"] = arguments.noise
+    settings = {name: getattr(arguments, name) for name in SETTINGS}
+    options = options_of(arguments.set) | {name: value for name, value in settings.items() if value is not None}
     return execute(arguments, problem, options, PLAIN)
 
 

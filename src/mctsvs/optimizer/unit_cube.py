@@ -107,6 +107,8 @@ class UnitCubeOptimizer:
     def _closing(self) -> Trial | None:
         """One of these: the recommended point again where values are noisy, else what proves which variables act."""
         if self.noisy and self.explained is None:
+            if not any(t.has_value for t in self.trials.told):
+                return None
             unit = self._replicated[-1].unit if self._replicated else self.recommended().unit
             return self._new(unit.copy(), self.everything, source=REPLICATE, purpose="measuring the recommended point")
         question = self.explanation.next()

@@ -87,12 +87,16 @@ class Study:
         readonly: bool = False,
         bounds: Any = None,
         noise: float | None = None,
+        explain: float | None = None,
+        replicates: int | None = None,
         options: Mapping[str, Any] | None = None,
         **unknown: Never,
     ) -> None:
         if space is not None or bounds is not None:
             space = one_space(space, bounds)
-        chosen: dict[str, Any] = {**(options or {}), **unknown, **({} if noise is None else {"noise": noise})}
+        settings = {"noise": noise, "explain": explain, "replicates": replicates}
+        chosen: dict[str, Any] = {**(options or {}), **unknown}
+        chosen |= {name: value for name, value in settings.items() if value is not None}
         self.path, self.readonly = checked_path(path), readonly
         method = method if isinstance(method, AsStored) else registry.canonical(method)
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
