@@ -73,22 +73,13 @@ EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
 PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it serves for
 
-# which model of all variables (page: values in steps, and best points at the border)
+# which arm has the next turn
 PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
-AT_END, BORDER = 3, 0.03  # coordinates of the best point at an end of their range, from which on it is at the border
-
-# the model that tells variables apart, where they are modelled alike (page: the challenger)
-GOOD = 0.25  # share of the values, the largest, among which that of its point must be
-BAD = 0.5  # share of the values better than that of a point which the other model does not see
-FIRST_CHALLENGE, FIRST_EVERY = 12, 2  # evaluations before its first turn and from turn to turn, in the first steps
-CHALLENGE, EVERY = 50, 4  # the same where all variables matter
-QUIET, STALLED = 12, 25  # evaluations without a gain, from which on it has turns there, and every other turn
-LONGEST_WAIT = 512
-
-# where no model predicts anything (page: looking closer)
-CLOSE, CLOSEST = 0.1, 1e-5  # sides of the box around the best point, at first and at least
-CLOSE_TURNS = 5  # of which all but one are in the box; odd, because the other models count by two
-CLOSE_PATIENCE = 6  # failures that halve the box
+WINDOW = 30  # points that are remembered, or two batches
+HOPE = 0.03  # worth of the point that every arm is credited with in addition, the largest gain being 1
+FIRST_APART = 50  # evaluations before variables are told apart where all matter
+ENOUGH = 0.6  # points for each coordinate, from which on the local model has turns
+ROUNDS = 20  # batches left, fewer than which leave no time for tests
 
 # the same under noise
 COMPARED = (45, 68)  # points at which the models are compared
@@ -107,9 +98,6 @@ class AutoOptions(Options):
     tests      find the variables; without, all of them are modelled from the start
     decision   few or many, from fresh groups; without, testing goes on until it gives up
     plateaus   values that often repeat: no tests, and a lengthscale for each variable
-    border     where the best point is at the border, every other early step tells variables apart
-    challenger where variables are modelled alike, some steps tell them apart: the more, the better their points are
-    closer     where the model predicts nothing, steps stay near the best point
     accept     a test that is better becomes the incumbent
     live       early steps move all variables not rejected yet; without, those found alone
     corners    tests are corners of a box, of which every pair tells something; without, changes of the incumbent
@@ -128,9 +116,6 @@ class AutoOptions(Options):
     tests: bool = True
     decision: bool = True
     plateaus: bool = True
-    border: bool = True
-    challenger: bool = True
-    closer: bool = True
     accept: bool = True
     live: bool = True
     corners: bool = True

@@ -14,8 +14,9 @@ from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.evidence import ActiveCount, Evidence, GroupTest, TestKind
 from mctsvs.methods.auto.full_space_search import FullSpaceModel
+from mctsvs.methods.auto.local_quadratic import LocalQuadratic
 from mctsvs.methods.auto.phases import ActiveCountTest, Audit, Design, OptimiseFullSpace, OptimiseSubspace, Phase
-from mctsvs.methods.auto.portfolio import Challenger, ModelSelection
+from mctsvs.methods.auto.portfolio import ModelSelection, Portfolio
 from mctsvs.methods.auto.subspace_search import SubspaceModel, View
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
 from mctsvs.methods.solvers import thinned
@@ -58,7 +59,7 @@ class Auto(Engine):
     options: AutoOptions
     # fmt: off
     saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "repeats",
-             "rivalry", "challenger", "first_points", "found_model", "all_model")
+             "rivalry", "portfolio", "local", "first_points", "found_model", "all_model")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
     phase: Phase
@@ -71,7 +72,8 @@ class Auto(Engine):
     noisy: bool | None = None  # whether values differ that should not; None: not known
     repeats: int = 0  # points evaluated again, answered
     rivalry: ModelSelection  # of the models of all variables, under noise
-    challenger: Challenger  # when the model that tells variables apart has a turn, without noise
+    portfolio: Portfolio  # which arm has the next turn
+    local: LocalQuadratic
     first_points: FirstPoints
     found_model: SubspaceModel
     all_model: FullSpaceModel
@@ -84,7 +86,7 @@ class Auto(Engine):
         self.evidence, self.count = Evidence(n), ActiveCount(n)
         self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
         self.found_model, self.all_model = SubspaceModel(options), FullSpaceModel(self.owner, options)
-        self.rivalry, self.challenger = ModelSelection(), Challenger()
+        self.rivalry, self.portfolio, self.local = ModelSelection(), Portfolio(), LocalQuadratic()
 
     def plan(self, budget: int) -> None:
         """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
@@ -99,6 +101,7 @@ class Auto(Engine):
             again = question.kind is TestKind.REPEAT
             proposals.append(self.proposal(question.x, question.variables, iteration, question.kind.value, again=again))
             self.open[proposals[-1].proposal_id] = question
+            self.portfolio.most = max(self.portfolio.most, len(self.open))
         return proposals
 
     def observe(self, batch: Sequence[Observation]) -> None:
@@ -288,6 +291,7 @@ class Auto(Engine):
         candidate = found.propose(view, self.rng)
         if epochs and candidate.promise < np.inf and found.exhausted(y, len(found.variables), self.left):
             found.begin_epoch(len(history), d, self.rng)
+            self.local.radius = 0.0
             self.level = -np.inf  # the incumbent of a new epoch may be worse
             candidate = found.propose(view, self.rng)
         x[moved] = candidate.x
@@ -311,22 +315,45 @@ class Auto(Engine):
         if self.history.constrained:
             x = model.propose_constrained(self.history, waiting, self.rng)
         elif alike:
-            hidden = self.challenger.bad if self.lattice is None else []  # on a lattice a known point must stay known
-            x = model.propose_alike(self.history.without(hidden), waiting, self.rng)
+            x = model.propose_alike(self.history, waiting, self.rng)
         else:
             x = model.propose(turn, self.history, waiting, self.rng)
         return GroupTest(kind, x, np.unique(self.owner[model.moved]), self.level)
 
-    def step_closer(self, waiting: Array) -> GroupTest:
-        """A step near the best point, in the coordinates that are not on a grid there."""
+    @property
+    def free(self) -> Array:
+        """(D,) bool: coordinates in which small steps can be taken at the best point."""
         free = self.continuous
         if self.region is not None:
             best = self.history.X[self.history.best(1)[0]]
             free = free & self.region.active(best[None])[0][self.owner]
-        if not free.any():
-            return self.step_in_all(waiting)
-        x = self.all_model.closer.propose(self.history, waiting, free, self.rng)
-        return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level)
+        return free
+
+    def arm(self, arms: list[TestKind]) -> TestKind:
+        """Which of these has the next turn."""
+        return TestKind[self.portfolio.next([kind.name for kind in arms])]
+
+    def worth(self, gain: float) -> float:
+        """Of a step, in the portfolio: nothing if it is next to nothing beside the deviation of the good values."""
+        y = self.history.y
+        best = np.sort(y)[-max(2, len(y) // 3) :]
+        counts = np.isfinite(gain) and gain > const.LEAST_GAIN * float(best.std())  # not failures, nor epochs' first
+        return gain if counts else 0.0
+
+    def step_of(self, kind: TestKind, waiting: Array) -> GroupTest:
+        """A step of that arm, in all variables."""
+        if kind is TestKind.CLOSE:
+            return self.step_close(self.free)
+        return self.step_in_all(waiting, alike=kind is TestKind.ALIKE, kind=kind)
+
+    def step_close(self, free: Array, row: int = 0) -> GroupTest:
+        """A step of the local arm in these coordinates (D,) bool; all others as at the best point."""
+        X, y = self.history.X[row:], self.history.y[row:]  # of this epoch
+        x = X[int(np.argmax(y))].copy()
+        step = self.local.propose(X[:, free], y, self.rng, beside=self.waits_for(TestKind.CLOSE))
+        x[free] = step.x
+        moved = np.unique(self.owner[free])
+        return GroupTest(TestKind.CLOSE, x, moved, self.level, promise=step.promise, length=step.length)
 
     def surrogate(self) -> Predictor:
         """The model of the found variables, where these are optimised; else one of all variables."""

@@ -41,9 +41,10 @@ class TestKind(Enum):
     STEP = "step in the found variables"  # is this better, with other values of the found variables?
     LOCAL = "small step in the found variables"  # the same, inside the trust region
     REPEAT = "looking for noise"  # has the same point the same value again?
-    CLOSE = "step close to the best point"  # is this better, near a point beyond which no model predicts anything?
+    CLOSE = "step close to the best point"  # is this better, by a quadratic model around that point?
     ALL = "step in many variables"  # is this better, with other values of all variables not rejected, or found?
-    CHALLENGE = "step in many variables, told apart"  # the same by a model that must show what it is worth
+    ALIKE = "step in many variables, alike"  # the same by a model that treats them alike
+    APART = "step in many variables, told apart"  # the same by a model with a lengthscale for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class GroupTest:
     level: float  # the incumbent's value at the time
     base: Array | None = None  # the incumbent, where x is a change of it that tells whether variables matter
     flip: Flip | None = None  # where x is a corner of a box
+    promise: float = 0.0  # gain that a local step predicts; 0: it was a draw
+    length: float = 0.0  # of that step
 
 
 class Evidence(Saved):

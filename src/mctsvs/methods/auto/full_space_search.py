@@ -3,10 +3,6 @@
 One kind of model treats all variables alike (`IsotropicSearch`): it knows the shape of a bowl from a few points,
 however many variables matter. The other has a lengthscale for each variable (the dimension-scaled prior): it finds the
 few that do. Two of the latter take turns, of all points and of the best, once there are points enough.
-
-A function may be so rough that no model of the whole cube predicts anything; a step anywhere is then a random point.
-Near enough to a point most such functions are smooth again; how near, the box of `Closer` finds out by shrinking
-(TuRBO's rule), and its model is one of the points in it alone.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 
 from mctsvs.gp.optimize_acqf_mixed import Lattice
-from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.portfolio import Candidate, in_turn
@@ -32,21 +27,20 @@ from mctsvs.utils.validation import Array, Indices
 class FullSpaceModel(Saved):
     """The next point in many coordinates; `owner` says which variable each belongs to."""
 
-    saved = ("part", "given", "of_all", "of_best", "alike", "constrained", "closer")
+    saved = ("part", "given", "of_all", "of_best", "alike", "constrained")
     part: Indices | None = None  # the coordinates moved, where these are not all
     given: bool = False  # whether the caller chose them
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
     alike: IsotropicSearch
     constrained: ConstrainedSearch
-    closer: Closer
     region: Region | None = None  # where points may lie
     lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
     def __init__(self, owner: Indices, parts: AutoOptions) -> None:
         self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
         self.alike = IsotropicSearch(IsoOptions(**ISOTROPIC))
-        self.constrained, self.closer = ConstrainedSearch(ConstrainedOptions()), Closer()
+        self.constrained = ConstrainedSearch(ConstrainedOptions())
         self.of_all = BayesianOptimisation(options, distinct=True)
         self.of_best = BayesianOptimisation(options, distinct=True, best=Best(const.BEST_SHARE))
 
@@ -74,13 +68,7 @@ class FullSpaceModel(Saved):
 
     def propose_alike(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """The same by the model that treats them alike."""
-        x = self._place(history, waiting)(self.alike, rng).x
-        self.closer.on = self.closer.on or self.alike.blind
-        return x
-
-    def trust(self) -> None:
-        """A step of these models has gained something: no need to look closer."""
-        self.closer.on = self.alike.blind = False
+        return self._place(history, waiting)(self.alike, rng).x
 
     def propose_constrained(self, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """The same by models of the objective and of each measured constraint."""
@@ -98,44 +86,3 @@ class FullSpaceModel(Saved):
             return Candidate(x)
 
         return place
-
-
-class Closer(Saved):
-    """The box, and steps in it, from when the model of the whole cube is blind until a step of that model gains."""
-
-    saved = ("region", "on")
-    region: TrustRegion
-    on: bool
-
-    def __init__(self) -> None:
-        self.region, self.on = TrustRegion(const.CLOSE), False
-
-    def learn(self, *, success: bool) -> None:
-        """From the value of a step; a box that has become too small begins again."""
-        self.region.resize(success=success, patience=const.CLOSE_PATIENCE)
-        if not const.CLOSEST <= self.region.length <= const.CLOSE:
-            self.region.length = const.CLOSE
-
-    def propose(self, history: History, waiting: Array, free: Array, rng: np.random.Generator) -> Array:
-        """A point (D,): the best one with other values of the coordinates that are free, (D,) bool."""
-        x: Array = history.X[history.best(1)[0]].copy()
-        low, high = (end[free] for end in self.region.box(x))
-
-        def zoomed(points: Array) -> Array:
-            """In units of the box."""
-            seen: Array = (points[:, free] - low) / (high - low)
-            return seen
-
-        def inside(seen: Array) -> Array:
-            return np.asarray((np.abs(seen - 0.5) <= 0.5).all(axis=1))
-
-        points, others = zoomed(history.X), zoomed(waiting)
-        failed = zoomed(np.array(history.failures).reshape(-1, len(x)))
-        local, near = History(len(low)), inside(points)
-        for point, value in zip(points[near], history.y[near], strict=True):
-            local.add(point, float(value))
-        local.failures += list(failed[inside(failed)])
-        subspace = Subspace(local, np.arange(len(low)), others[inside(others)])
-        solver = IsotropicSearch(IsoOptions(**{**ISOTROPIC, "kernel": "shared"}))
-        x[free] = low + solver.propose(1, subspace, rng)[0] * (high - low)
-        return x

@@ -37,9 +37,10 @@ class Phase(Saved):
         if kind is TestKind.REPEAT:
             return self if search.noisy is None else self.without_noise(search)
         if kind is TestKind.CLOSE:
-            search.all_model.closer.learn(success=y > question.level)
-        if kind is TestKind.CHALLENGE:
-            search.challenger.learn(observation.proposal_id, y, search.history.y, search.asked)
+            search.local.learn(question.promise, question.length, gain=y - question.level if np.isfinite(y) else -np.inf)
+        if kind in (TestKind.CLOSE, TestKind.ALIKE, TestKind.APART, TestKind.STEP, TestKind.LOCAL):
+            arm = TestKind.STEP if kind is TestKind.LOCAL else kind
+            search.portfolio.learn(arm.name, search.worth(y - question.level))
         if not np.isfinite(y):
             screening.abandon(search, question)
             return self
@@ -49,8 +50,6 @@ class Phase(Saved):
             screening.learn(search, question, observation)
         if kind is TestKind.LOCAL:
             search.learn_locally(question, y)
-        if kind in (TestKind.ALL, TestKind.CHALLENGE) and y > question.level:
-            search.all_model.trust()
         return self
 
     def elsewhere(self, search: Auto, observation: Observation) -> Phase:
@@ -136,6 +135,8 @@ class NoiseTest(Phase):
         ) else after
 
     def without_noise(self, search: Auto) -> Phase:
+        if search.left < const.ROUNDS * search.portfolio.most:  # tests need the answers of those before
+            return OptimiseFullSpace()
         pays = search.count.limit >= const.FEWEST and not search.fails_mostly
         return self.probe if search.options.tests and pays else OptimiseFullSpace()
 
@@ -154,12 +155,12 @@ class ActiveCountTest(Phase):
         size = search.count.next_size
         screening.wake(search)
         fresh = self.fresh[~search.evidence.asleep[self.fresh]]
-        if len(fresh) == 0:
-            return search.design(), self._decide(search)
+        if len(fresh) == 0 and not search.waits_for(TestKind.PROBE):
+            return self._decide(search).next(search, waiting)
+        if len(fresh) == 0:  # their answers decide
+            return search.step_of(search.arm(portfolio.arms(search)), waiting), self
         if search.evaluated + len(waiting) < const.FIRST_PROBE:
-            if portfolio.challenged(search, first=True):
-                return search.step_in_all(waiting, kind=TestKind.CHALLENGE), self
-            return search.step_in_all(waiting, alike=not portfolio.in_steps(search)), self
+            return search.step_of(search.arm(portfolio.early_arms(search)), waiting), self
         if len(fresh) == len(self.fresh) == len(search.everything) and portfolio.in_steps(search):
             return OptimiseFullSpace().next(search, waiting)
         return screening.probe(search, fresh[:size], waiting), ActiveCountTest(fresh[size:])
@@ -240,9 +241,13 @@ class OptimiseSubspace(Phase):
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         if screening.wake(search):
             return Screening().next(search, waiting)
-        if portfolio.found_alike(search):
-            found = search.coordinates_of(search.found_model.variables)
-            return search.step_in_all(waiting, among=found, alike=True), self
+        found = search.coordinates_of(search.found_model.variables)
+        kind = search.arm(portfolio.found_arms(search))
+        if kind is TestKind.ALIKE:
+            return search.step_in_all(waiting, among=found, alike=True, kind=kind), self
+        if kind is TestKind.CLOSE:
+            free = np.isin(np.arange(len(search.owner)), found)
+            return search.step_close(free, search.found_model.epoch), self
         return search.step(waiting, epochs=search.options.epochs), self
 
     def describe(self, search: Auto) -> str:
@@ -260,11 +265,10 @@ class OptimiseFullSpace(Phase):
         wanted = not portfolio.all_matter(search) and not known
         if wanted and spread < const.DESIGN_OF_ALL and search.evaluated + len(waiting) < 2 * const.DESIGN_OF_ALL:
             return search.design(), self
-        if portfolio.no_shape(search) and search.turn % const.CLOSE_TURNS > 0:
-            return search.step_closer(waiting), self
-        if portfolio.challenged(search):
-            return search.step_in_all(waiting, kind=TestKind.CHALLENGE), self
-        return search.step_in_all(waiting, alike=portfolio.turn_of_alike(search)), self
+        if search.noisy:
+            alike = search.rivalry.alike(search.turn, search.history.X, search.history.y)
+            return search.step_of(TestKind.ALIKE if alike else TestKind.APART, waiting), self
+        return search.step_of(search.arm(portfolio.arms(search)), waiting), self
 
     def elsewhere(self, search: Auto, observation: Observation) -> Phase:
         return self

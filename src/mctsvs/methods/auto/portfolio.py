@@ -21,7 +21,7 @@ now and then asks for one again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,6 +34,7 @@ from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
 from mctsvs.gp.standardize import standardise
 from mctsvs.methods.auto import constants as const
+from mctsvs.methods.auto.evidence import TestKind
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array
 
@@ -61,57 +62,46 @@ def in_turn(of_best: M | None, of_all: M, ask: Callable[[M], Candidate], known: 
     return ask(of_all)
 
 
-def turn_of_alike(search: Auto) -> bool:
-    """Whether a step in all variables is that of the model which treats them alike.
+def early_arms(search: Auto) -> list[TestKind]:
+    """Of the first steps: where variables are many, few may matter."""
+    if in_steps(search):
+        return [TestKind.APART]
+    return [TestKind.ALIKE, TestKind.APART] if len(search.owner) > const.NOT_MANY else [TestKind.ALIKE]
 
-    Where all matter always, beside the turns of the challenger; before the first of these on every other turn if the
-    best point is at the border: no bowl has its bottom there. Where some variables do nothing, on every other turn.
-    Never where values go in steps. Under noise nobody knows what matters, and the model that predicts better is chosen.
+
+def arms(search: Auto) -> list[TestKind]:
+    """Of steps in all variables: alike unless values go in steps, close by where the local model has points enough.
+
+    Where all variables matter, the model that tells them apart comes later: early it costs more than it finds.
     """
-    if not search.options.alike or in_steps(search) or search.noisy is None:
-        return False
-    if search.noisy:
-        return search.rivalry.alike(search.turn, search.history.X, search.history.y)
-    halved = at_border(search) and not (search.options.challenger and search.asked >= const.CHALLENGE)
-    return (all_matter(search) and not halved) or search.turn % 2 == 1
+    n, known = len(search.history), not in_steps(search)
+    alike = search.options.alike and known and len(search.owner) <= const.WIDEST_MODEL
+    late = n >= const.FIRST_APART or not all_matter(search)
+    found = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, late or not alike)) if wanted]
+    exact = search.noisy is False and known and not search.history.constrained
+    return [*found, TestKind.CLOSE] if exact and enough(n, int(search.free.sum())) else found
 
 
-def challenged(search: Auto, *, first: bool = False) -> bool:
-    """Whether the model that tells variables apart has this turn: its points have been good, or shall show if they are.
+def found_arms(search: Auto) -> list[TestKind]:
+    """Of steps in the found variables.
 
-    In the first steps where variables are many. Later where all matter (elsewhere it has its turns in any case), if the
-    best point is at the border or nothing has been gained for a while; on every other turn if for long.
+    Only their own model where some must give way to known constraints, and for the first points of a fresh epoch; in
+    one, the model that treats variables alike would lead back to the best point of all.
     """
-    after, every = (const.FIRST_CHALLENGE, const.FIRST_EVERY) if first else (const.CHALLENGE, const.EVERY)
-    wanted = len(search.owner) > const.NOT_MANY if first else all_matter(search)
-    exact = search.noisy is False and not search.history.constrained and not in_steps(search)
-    if not (search.options.challenger and search.options.alike and wanted and exact and search.asked >= after):
-        return False
-    if first:
-        return search.challenger.due(search.asked, every)
-    idle = without_gain(search)
-    needed, stalled = idle >= const.QUIET or at_border(search), idle >= const.STALLED
-    return search.challenger.due(search.asked, every, needed=needed, stalled=stalled)
+    model, found = search.found_model, search.coordinates_of(search.found_model.variables)
+    confined = search.history.constrained or (search.region is not None and search.region.constrained)
+    if confined or model.restart or len(found) == 0:
+        return [TestKind.STEP]
+    fresh = model.epoch > 0 and search.level < float(search.history.y.max())
+    alike = search.options.alike and len(model.variables) > const.SEVERAL and not fresh
+    close = search.free[found].all() and enough(len(search.history) - model.epoch, len(found))
+    wanted = ((TestKind.STEP, True), (TestKind.ALIKE, alike), (TestKind.CLOSE, close))
+    return [kind for kind, yes in wanted if yes]
 
 
-def found_alike(search: Auto) -> bool:
-    """Whether a step in the found variables is that of the model which treats them alike: always where they are many.
-
-    On every other turn where they are not quite as many, or nothing has been gained for long. Never where some must
-    give way to known constraints, nor in a fresh epoch: this model would lead back to the best point of all.
-    """
-    found, epoch = len(search.found_model.variables), search.found_model.epoch
-    free = search.region is None or not search.region.constrained
-    fresh = epoch > 0 and search.level < float(search.history.y.max())
-    if not (search.options.alike and free) or search.history.constrained or fresh:
-        return False
-    always = found > const.MOST_ADDITIVE and without_gain(search) < const.STALLED
-    return always or (found > const.SEVERAL and search.turn % 2 == 1)
-
-
-def without_gain(search: Auto) -> int:
-    """Evaluations since the best one."""
-    return len(search.history.y) - 1 - int(np.argmax(search.history.y))
+def enough(n: int, d: int) -> bool:
+    """Whether n points can tell a slope in d coordinates."""
+    return d > 0 and n > const.ENOUGH * d
 
 
 def in_steps(search: Auto) -> bool:
@@ -129,55 +119,34 @@ def all_matter(search: Auto) -> bool:
     return search.noisy is False and known and not search.evidence.rejected.any()
 
 
-def at_border(search: Auto) -> bool:
-    """Whether several coordinates of the best point are at an end of their range."""
-    if search.incumbent is None or not search.options.border:
-        return False
-    x = search.incumbent[search.continuous]
-    at_end = np.minimum(x, 1.0 - x) <= const.SAME_POINT
-    return int(at_end.sum()) >= max(const.AT_END, const.BORDER * len(x))
-
-
-def no_shape(search: Auto) -> bool:
-    """Whether exact values show no shape at all that the model knows, and its steps gain nothing."""
-    known = search.options.closer and search.noisy is False and not search.history.constrained
-    return known and search.all_model.closer.on and len(search.owner) <= const.WIDEST_MODEL
-
-
 @dataclass
-class Challenger:
-    """When the model has its next turn, in evaluations."""
+class Portfolio:
+    """What is remembered of the last points, and who is owed a turn."""
 
-    every: int = 0  # from one turn to the next, while its points are good
-    wait: int = 0  # from one turn to the next, as it is now
-    last: int = 0  # turn, or the evaluation before which its value was told
-    bad: list[int] = field(default_factory=list)  # proposal ids of its points that are among the worse half
+    arms: list[str] = field(default_factory=list)  # that proposed them
+    gains: list[float] = field(default_factory=list)  # 0 for none
+    claims: dict[str, float] = field(default_factory=dict)  # to the next turn
+    most: int = 0  # points that were under way at a time
 
-    @property
-    def next(self) -> int:
-        return self.last + self.wait
+    def learn(self, arm: str, gain: float) -> None:
+        """From a value; at least two batches are remembered."""
+        kept = max(const.WINDOW, 2 * self.most)
+        self.arms, self.gains = [*self.arms, arm][-kept:], [*self.gains, gain][-kept:]
 
-    def due(self, evaluated: int, every: int, *, needed: bool = True, stalled: bool = False) -> bool:
-        """Whether it is its turn.
+    def next(self, arms: Sequence[str]) -> str:
+        """Every arm's claim grows by its share of the credit; the largest has the turn, and pays for it."""
+        credit = [self._credit(arm) for arm in arms]
+        claims = {arm: self.claims.get(arm, 0.0) + own / sum(credit) for arm, own in zip(arms, credit, strict=True)}
+        chosen = max(arms, key=lambda arm: claims[arm])
+        claims[chosen] -= 1.0
+        self.claims = claims
+        return chosen
 
-        Only where it is `needed`; where nothing is gained for long (`stalled`), on every other turn. Another rhythm
-        begins at once.
-        """
-        if every != self.every:
-            self.every = self.wait = every
-            self.last = evaluated - every
-        if not needed or evaluated < (min(self.next, self.last + 2) if stalled else self.next):
-            return False
-        self.last = evaluated
-        return True
-
-    def learn(self, proposal_id: int, y: float, values: Array, evaluated: int) -> None:
-        """From the value of its point, the last of those evaluated; NaN is that of a point that failed."""
-        better = float(np.mean(values > y)) if np.isfinite(y) else 1.0
-        self.wait = self.every if better <= const.GOOD else min(2 * self.wait, const.LONGEST_WAIT)
-        if better > const.BAD:
-            self.bad.append(proposal_id)
-        self.last = evaluated - 1
+    def _credit(self, arm: str) -> float:
+        gains, own = np.array(self.gains), [name == arm for name in self.arms]
+        better = np.array([(gains > gain).sum() for gain in gains])
+        worth = np.where(gains > 0.0, 1.0 - better / max(const.WINDOW, len(gains)), 0.0)
+        return (float(worth[own].sum()) + const.HOPE) / (sum(own) + 1.0)
 
 
 @dataclass

@@ -30,7 +30,6 @@ SURROGATES = ("own", "scikit-learn")
 CROSSED = 8  # best points that crossovers are made of
 SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
 STEP = 0.02  # deviation of the step away from the best point that is taken in its place
-STALLED = 12  # evaluations without a gain after which it is asked whether the model knows anything
 
 
 @dataclass(frozen=True)
@@ -247,17 +246,15 @@ class IsotropicSearch(Saved):
     """Two models take turns, once there are points enough: one of all points and one of the best alone.
 
     Bad points set a scale on which differences between good ones look like nothing; but a model of good points cannot
-    know that bad ones are bad. After many points without a gain, `blind` says whether the model of all points predicts
-    a value from the others no better than their mean would: then its steps lead nowhere.
+    know that bad ones are bad.
     """
 
     options_type: ClassVar[type[IsoOptions]] = IsoOptions
     batch = None
-    saved = ("of_all", "of_best", "turn", "blind")
+    saved = ("of_all", "of_best", "turn")
     of_all: BayesianOptimisation
     of_best: BayesianOptimisation
     turn: int
-    blind: bool = False
 
     def __init__(self, options: IsoOptions) -> None:
         self.options, self.turn = options, 0
@@ -273,18 +270,11 @@ class IsotropicSearch(Saved):
         points = model.propose(n, subspace, rng)
         if n_told == 0:
             return points
-        if model is self.of_all:
-            self.blind = n_told - 1 - int(np.argmax(subspace.y)) >= STALLED and predicts_nothing(model.model.posterior)
         best, free = subspace.X[subspace.history.best(1)[0]], ~subspace.categorical
         for x in points:
             if _known(x, subspace.X) or _known(x, subspace.avoid):
                 x[free] = np.clip(best + STEP * rng.standard_normal(len(best)), 0.0, 1.0)[free]
         return points
-
-
-def predicts_nothing(posterior: Posterior | None) -> bool:
-    """Whether values left out are predicted no better than by their mean."""
-    return posterior is not None and bool(((posterior.y - posterior.left_out) ** 2).mean() >= posterior.y.var())
 
 
 def _known(x: Array, points: Array) -> bool:
