@@ -117,7 +117,13 @@ class SCBO(Saved):
         points = perturbed(centre, low, high, size, rng)
         y, C = subspace.history.objective[rows], subspace.history.constraints
         columns = [copula(y), *(bilog(finite(C[rows])).T if len(C) else ())]
-        draws = [self._sampled(k, subspace.X[rows], column, points, n, due, rng) for k, column in enumerate(columns)]
+        failed = subspace.failures
+        if len(failed) > most:
+            failed = failed[nearest(failed, centre, most)]
+        bad = [failed, *(failed[:0] for _ in columns[1:])]  # a failure is a bad value, whatever its constraints are
+        draws = [
+            self._sampled(k, subspace.X[rows], column, bad[k], points, n, due, rng) for k, column in enumerate(columns)
+        ]
         violation = sum((np.maximum(draw, 0.0) for draw in draws[1:]), start=np.zeros((n, size)))
         chosen = []
         for value, total in zip(draws[0], violation, strict=True):
@@ -128,9 +134,9 @@ class SCBO(Saved):
         return points[chosen]
 
     def _sampled(
-        self, k: int, X: Array, values: Array, points: Array, n: int, due: bool, rng: np.random.Generator
+        self, k: int, X: Array, values: Array, bad: Array, points: Array, n: int, due: bool, rng: np.random.Generator
     ) -> Array:
-        """(n, candidates) of n functions drawn from the k-th model, in the units of its values."""
+        """(n, candidates) of n functions drawn from the k-th model, in the units of its values; lowest at `bad`."""
         while len(self.models) <= k:
             self.models.append(Model(SETTINGS))
         model, known = self.models[k], ~np.isnan(values)
@@ -140,6 +146,8 @@ class SCBO(Saved):
         if not due:
             model.fitted = int(known.sum())
         posterior = model.update(X[known], values[known])
+        if len(bad):
+            posterior = posterior.with_fantasies(bad, float(posterior.y.min()))
         spread, middle = float(values[known].std()), float(values[known].mean())
         return middle + spread * posterior.sample_paths(n, rng, FEATURES)(points)
 
