@@ -333,12 +333,11 @@ class Auto(Engine):
         """Which of these has the next turn."""
         return TestKind[self.portfolio.next([kind.name for kind in arms])]
 
-    def worth(self, gain: float) -> float:
-        """Of a step, in the portfolio: nothing if it is next to nothing beside the deviation of the good values."""
-        y = self.history.y
-        best = np.sort(y)[-max(2, len(y) // 3) :]
-        counts = np.isfinite(gain) and gain > const.LEAST_GAIN * float(best.std())  # not failures, nor epochs' first
-        return gain if counts else 0.0
+    @property
+    def gains(self) -> Array:
+        """(g,) what the best value has gained, each time that it has."""
+        steps = np.diff(np.maximum.accumulate(self.history.y))
+        return steps[steps > 0.0]
 
     def step_of(self, kind: TestKind, waiting: Array) -> GroupTest:
         """A step of that arm, in all variables."""
@@ -348,12 +347,18 @@ class Auto(Engine):
 
     def step_close(self, free: Array, row: int = 0) -> GroupTest:
         """A step of the local arm in these coordinates (D,) bool; all others as at the best point."""
-        X, y = self.history.X[row:], self.history.y[row:]  # of this epoch
-        x = X[int(np.argmax(y))].copy()
-        step = self.local.propose(X[:, free], y, self.rng, beside=self.waits_for(TestKind.CLOSE))
+        history = self.history
+        X, loss = history.X[row:], -history.objective[row:, None]  # of this epoch
+        Y = np.column_stack([loss, history.constraints[row:]]) if history.constrained else loss
+        best = int(np.argmax(history.y[row:]))
+        known = np.isfinite(Y).all(axis=1)  # not where a constraint was not measured
+        if not known[best]:
+            return self.step_in_all(np.empty((0, len(self.owner))))
+        x = X[best].copy()
+        best = int(known[:best].sum())
+        step = self.local.propose(X[known][:, free], Y[known], best, self.rng, beside=self.waits_for(TestKind.CLOSE))
         x[free] = step.x
-        moved = np.unique(self.owner[free])
-        return GroupTest(TestKind.CLOSE, x, moved, self.level, promise=step.promise, length=step.length)
+        return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level, step=step)
 
     def surrogate(self) -> Predictor:
         """The model of the found variables, where these are optimised; else one of all variables."""

@@ -25,6 +25,7 @@ import numpy as np
 
 from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Flip, Mask
+from mctsvs.methods.auto.local_quadratic import Step
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
 
@@ -57,8 +58,7 @@ class GroupTest:
     level: float  # the incumbent's value at the time
     base: Array | None = None  # the incumbent, where x is a change of it that tells whether variables matter
     flip: Flip | None = None  # where x is a corner of a box
-    promise: float = 0.0  # gain that a local step predicts; 0: it was a draw
-    length: float = 0.0  # of that step
+    step: Step | None = None  # where x is one of the local arm
 
 
 class Evidence(Saved):

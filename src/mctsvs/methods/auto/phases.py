@@ -37,10 +37,11 @@ class Phase(Saved):
         if kind is TestKind.REPEAT:
             return self if search.noisy is None else self.without_noise(search)
         if kind is TestKind.CLOSE:
-            search.local.learn(question.promise, question.length, gain=y - question.level if np.isfinite(y) else -np.inf)
-        if kind in (TestKind.CLOSE, TestKind.ALIKE, TestKind.APART, TestKind.STEP, TestKind.LOCAL):
+            assert question.step is not None
+            search.local.learn(question.step, y - question.level if np.isfinite(y) else -np.inf)
+        if kind in portfolio.ARMS:
             arm = TestKind.STEP if kind is TestKind.LOCAL else kind
-            search.portfolio.learn(arm.name, search.worth(y - question.level))
+            search.portfolio.learn(arm.name, y - question.level, search.gains)
         if not np.isfinite(y):
             screening.abandon(search, question)
             return self
@@ -160,7 +161,7 @@ class ActiveCountTest(Phase):
         if len(fresh) == 0:  # their answers decide
             return search.step_of(search.arm(portfolio.arms(search)), waiting), self
         if search.evaluated + len(waiting) < const.FIRST_PROBE:
-            return search.step_of(search.arm(portfolio.early_arms(search)), waiting), self
+            return search.step_of(search.arm(portfolio.arms(search)), waiting), self
         if len(fresh) == len(self.fresh) == len(search.everything) and portfolio.in_steps(search):
             return OptimiseFullSpace().next(search, waiting)
         return screening.probe(search, fresh[:size], waiting), ActiveCountTest(fresh[size:])

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mctsvs.methods.auto.engine import Auto
 
 M = TypeVar("M")
+ARMS = (TestKind.STEP, TestKind.LOCAL, TestKind.ALL, TestKind.ALIKE, TestKind.APART, TestKind.CLOSE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +63,6 @@ def in_turn(of_best: M | None, of_all: M, ask: Callable[[M], Candidate], known: 
     return ask(of_all)
 
 
-def early_arms(search: Auto) -> list[TestKind]:
-    """Of the first steps: where variables are many, few may matter."""
-    if in_steps(search):
-        return [TestKind.APART]
-    return [TestKind.ALIKE, TestKind.APART] if len(search.owner) > const.NOT_MANY else [TestKind.ALIKE]
-
-
 def arms(search: Auto) -> list[TestKind]:
     """Of steps in all variables: alike unless values go in steps, close by where the local model has points enough.
 
@@ -77,31 +71,40 @@ def arms(search: Auto) -> list[TestKind]:
     n, known = len(search.history), not in_steps(search)
     alike = search.options.alike and known and len(search.owner) <= const.WIDEST_MODEL
     late = n >= const.FIRST_APART or not all_matter(search)
-    found = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, late or not alike)) if wanted]
-    exact = search.noisy is False and known and not search.history.constrained
-    return [*found, TestKind.CLOSE] if exact and enough(n, int(search.free.sum())) else found
+    global_arms = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, late or not alike)) if wanted]
+    if search.history.constrained:
+        global_arms = [TestKind.ALL]
+    close = known and can_be_local(search, n, search.free)
+    return [*global_arms, TestKind.CLOSE] if close else global_arms
 
 
 def found_arms(search: Auto) -> list[TestKind]:
     """Of steps in the found variables.
 
-    Only their own model where some must give way to known constraints, and for the first points of a fresh epoch; in
-    one, the model that treats variables alike would lead back to the best point of all.
+    Only their own model for the first points of a fresh epoch; in one, the model that treats variables alike would lead
+    back to the best point of all.
     """
     model, found = search.found_model, search.coordinates_of(search.found_model.variables)
-    confined = search.history.constrained or (search.region is not None and search.region.constrained)
-    if confined or model.restart or len(found) == 0:
+    if model.restart or len(found) == 0:
         return [TestKind.STEP]
+    among = np.isin(np.arange(len(search.owner)), found)
     fresh = model.epoch > 0 and search.level < float(search.history.y.max())
     alike = search.options.alike and len(model.variables) > const.SEVERAL and not fresh
-    close = search.free[found].all() and enough(len(search.history) - model.epoch, len(found))
+    alike = alike and not search.history.constrained and not confined(search)
+    close = bool(search.free[found].all()) and can_be_local(search, len(search.history) - model.epoch, among)
     wanted = ((TestKind.STEP, True), (TestKind.ALIKE, alike), (TestKind.CLOSE, close))
     return [kind for kind, yes in wanted if yes]
 
 
-def enough(n: int, d: int) -> bool:
-    """Whether n points can tell a slope in d coordinates."""
-    return d > 0 and n > const.ENOUGH * d
+def can_be_local(search: Auto, n: int, free: Array) -> bool:
+    """Whether n points can tell a slope in the coordinates that are free, (D,) bool, and any point near is allowed."""
+    d = int(free.sum())
+    return search.noisy is False and not confined(search) and d > 0 and n > const.ENOUGH * d
+
+
+def confined(search: Auto) -> bool:
+    """Whether known constraints leave some points out."""
+    return search.region is not None and search.region.constrained
 
 
 def in_steps(search: Auto) -> bool:
@@ -121,32 +124,35 @@ def all_matter(search: Auto) -> bool:
 
 @dataclass
 class Portfolio:
-    """What is remembered of the last points, and who is owed a turn."""
+    """Whose turn it is: every arm has turns in proportion to its credit.
 
-    arms: list[str] = field(default_factory=list)  # that proposed them
-    gains: list[float] = field(default_factory=list)  # 0 for none
+    The worth of a point is the share of all gains of the run that were no larger than its own, 0 without a gain. The
+    credit of an arm is the mean worth of its points among the last `WINDOW`, and of one more that is worth `HOPE`. So
+    an arm that had no turn for long has one again, and where nobody gains all have as many. Only ranks count.
+    """
+
+    arms: list[str] = field(default_factory=list)  # that proposed the last points
+    worths: list[float] = field(default_factory=list)  # of these points
     claims: dict[str, float] = field(default_factory=dict)  # to the next turn
     most: int = 0  # points that were under way at a time
 
-    def learn(self, arm: str, gain: float) -> None:
-        """From a value; at least two batches are remembered."""
+    def learn(self, arm: str, gain: float, gains: Array) -> None:
+        """From a point's gain and all gains of the run (n,); at least two batches are remembered."""
+        worth = float((gains <= gain).mean()) if 0.0 < gain < np.inf and len(gains) else 0.0
         kept = max(const.WINDOW, 2 * self.most)
-        self.arms, self.gains = [*self.arms, arm][-kept:], [*self.gains, gain][-kept:]
+        self.arms, self.worths = [*self.arms, arm][-kept:], [*self.worths, worth][-kept:]
 
     def next(self, arms: Sequence[str]) -> str:
         """Every arm's claim grows by its share of the credit; the largest has the turn, and pays for it."""
-        credit = [self._credit(arm) for arm in arms]
-        claims = {arm: self.claims.get(arm, 0.0) + own / sum(credit) for arm, own in zip(arms, credit, strict=True)}
-        chosen = max(arms, key=lambda arm: claims[arm])
-        claims[chosen] -= 1.0
-        self.claims = claims
+        credit = {arm: self.credit(arm) for arm in arms}
+        self.claims = {arm: self.claims.get(arm, 0.0) + credit[arm] / sum(credit.values()) for arm in arms}
+        chosen = max(arms, key=self.claims.__getitem__)
+        self.claims[chosen] -= 1.0
         return chosen
 
-    def _credit(self, arm: str) -> float:
-        gains, own = np.array(self.gains), [name == arm for name in self.arms]
-        better = np.array([(gains > gain).sum() for gain in gains])
-        worth = np.where(gains > 0.0, 1.0 - better / max(const.WINDOW, len(gains)), 0.0)
-        return (float(worth[own].sum()) + const.HOPE) / (sum(own) + 1.0)
+    def credit(self, arm: str) -> float:
+        own = [worth for name, worth in zip(self.arms, self.worths, strict=True) if name == arm]
+        return (sum(own) + const.HOPE) / (len(own) + 1)
 
 
 @dataclass
