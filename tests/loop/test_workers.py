@@ -475,6 +475,18 @@ def test_a_generator_that_workers_would_copy_is_named(kind: str) -> None:
         mctsvs.minimize(f[kind], BOX, budget=2, method="random", workers=1)
 
 
+def test_an_executor_of_processes_copies_generators_and_one_of_threads_does_not() -> None:
+    f = functools.partial(with_generator, rng=np.random.default_rng(0))
+    with ThreadPoolExecutor(2) as pool:
+        result = mctsvs.minimize(f, BOX, budget=20, method="random", executor=pool)
+    assert len({trial.value for trial in result.trials}) == 20
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes,
+        pytest.warns(RuntimeWarning, match="copies of 'rng'"),
+    ):
+        mctsvs.minimize(f, BOX, budget=2, method="random", executor=processes)
+
+
 @pytest.mark.filterwarnings("error")
 def test_the_generators_that_workers_seed_are_no_copies() -> None:
     shared = np.random.mtrand._rand

@@ -11,29 +11,24 @@ import multiprocessing
 import os
 import pickle
 import queue
-import random
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
-import numpy as np
-
 from mctsvs.loop import worker_process
+from mctsvs.loop.copied_generators import check_generators
 from mctsvs.loop.evaluation import Evaluation, one_line
 from mctsvs.loop.executors import WorkerLost, WorkerPool, too_late
 from mctsvs.utils.validation import InputError, StudyError
 
 STARTING = 120.0  # seconds that a process may take to begin
-LOOKED_AT = 1000  # functions and objects that may hold generators, at most
 
 
 UNGUARDED = (
@@ -129,7 +124,7 @@ class ProcessPool(WorkerPool):
     ) -> None:
         self.size, self.timeout, self.seed = size, timeout, seed
         method = multiprocessing.get_start_method(allow_none=True) or ("fork" if sys.platform == "linux" else "spawn")
-        _check_generators(f)
+        check_generators(f)
         self.context = multiprocessing.get_context("fork" if method == "fork" else "spawn")
         self.f = f if method == "fork" else _pickled(f)
         if method != "fork":
@@ -240,70 +235,6 @@ def _signal(process: Any, number: int) -> None:
     if process.is_alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
-
-
-def _check_generators(f: Any) -> None:
-    """Every worker would have a copy of a generator that was made outside of the function, with the same numbers."""
-    kinds = (np.random.Generator, np.random.RandomState, random.Random)
-    seeded = [id(np.random.mtrand._rand), id(random._inst)]  # for every trial
-    copied = [name for name, value in _used(f) if isinstance(value, kinds) and id(value) not in seeded]
-    for name in dict.fromkeys(copied):
-        warnings.warn(
-            f"worker processes have copies of {name!r}, which repeat each other's random numbers: make it inside "
-            f"the function, as np.random.default_rng(np.random.randint(2**31))",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-def _used(f: Any) -> Iterator[tuple[str, Any]]:
-    """What the function uses beside its argument, and what the functions and objects of its module use of which."""
-    waiting: list[Any] = [inspect.unwrap(f)]
-    seen: dict[int, Any] = {}
-    while waiting and len(seen) < LOOKED_AT:
-        user = waiting.pop()
-        seen[id(user)] = user
-        for name, value in _held(user):
-            yield name, value
-            own = _module(value) == _module(user) != "" or (isinstance(user, partial) and callable(value))
-            if own and id(value) not in seen:
-                waiting.append(value)
-
-
-def _module(value: Any) -> str:
-    """Where a function, or the class of an object, is defined."""
-    value = value.func if isinstance(value, partial) else value
-    return str(getattr(value if inspect.isroutine(value) else type(value), "__module__", ""))
-
-
-def _held(f: Any) -> Iterator[tuple[str, Any]]:
-    """What it uses itself: of its module, its defaults, its object, or bound by `partial`."""
-    if isinstance(f, partial):
-        yield "function", f.func
-        yield from ((f"argument {i}", value) for i, value in enumerate(f.args))
-        yield from f.keywords.items()
-    elif inspect.ismethod(f):
-        yield "object", f.__self__
-        yield "function", f.__func__
-    elif inspect.isfunction(f := inspect.unwrap(f)):
-        yield from ((p.name, p.default) for p in inspect.signature(f).parameters.values())
-        yield from ((name, f.__globals__[name]) for name in _names(f.__code__) if name in f.__globals__)
-        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            with contextlib.suppress(ValueError):  # it has no value yet
-                yield name, cell.cell_contents
-    elif not inspect.isclass(f):
-        yield from getattr(f, "__dict__", {}).items()
-        yield from ((name, value) for name, value in vars(type(f)).items() if not inspect.isroutine(value))
-        if callable(f):
-            yield "function", type(f).__call__
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The names in it and in the functions that it makes."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
 
 
 def _check_guarded() -> None:
