@@ -444,7 +444,7 @@ def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
     best = opt.best if opt.has_best else None
     if best is not None and not best.feasible:
         those = "those with a value" if missing and best.has_value else "them"
-        parts.append(f"none of {those} feasible: x violates {violated(best)}, the least in total")
+        parts.append(f"none of {those} feasible: {infeasibility(best, 'x')}")
     where, value, number, recommend = None, math.nan, -1, None
     if best is not None:
         where, value, number, recommend = best.argument, best.value or 0.0, best.number, opt.recommend
@@ -458,7 +458,10 @@ def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
     return Result(where, value, opt.trials, *known, **computed, before=before)
 
 
-def violated(trial: Trial) -> str:
-    """The constraints that do not hold there, and by how much; what is not known may not hold."""
-    found = {name: c for name, c in (trial.constraints or {}).items() if not c <= 0.0}
-    return printable(listed([f"{n} (not known)" if math.isnan(c) else f"{n} by {c:.3g}" for n, c in found.items()]))
+def infeasibility(best: Trial, name: str) -> str:
+    """Why the best trial, or its point, of this name is not feasible: what does not hold there may be not known."""
+    if not best.constraints:
+        return f"{name} has no measured constraint"
+    found = {n: c for n, c in best.constraints.items() if not c <= 0.0}
+    words = [f"{n} (not known)" if math.isnan(c) else f"{n} by {c:.3g}" for n, c in found.items()]
+    return printable(f"{name} violates {listed(words)}, the least in total")

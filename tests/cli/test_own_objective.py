@@ -206,6 +206,18 @@ def test_functions_and_programs_have_the_environment_of_the_user(
         (folder / "seen.json").unlink()
 
 
+@pytest.mark.parametrize("where", [[], ["--study", "run.db"]], ids=["memory", "study"])
+def test_a_generator_that_workers_would_copy_is_named(where: list[str], folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "import numpy as np\nrng = np.random.default_rng(0)\n"
+        "def noise():\n    return rng.random()\ndef f(a):\n    return a + noise()\n"
+    )
+    (folder / "one.toml").write_text("a = [0, 1]\n")
+    done = mctsvs_run(folder, "own.py:f", "--space", "one.toml", "--budget", "2", "--workers", "1", *where)
+    assert done.returncode == 0
+    assert "mctsvs: worker processes have copies of 'rng'" in done.stderr
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_gives_the_best_so_far(folder: Path, number: signal.Signals) -> None:

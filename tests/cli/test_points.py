@@ -12,6 +12,7 @@ import pytest
 
 from mctsvs import InputError, minimize
 from mctsvs.cli import main
+from mctsvs.optimizer.active_variables import VariableStatus, VariableStatuses
 from mctsvs.study import Study
 from mctsvs.study.journal import Journal
 
@@ -253,3 +254,9 @@ def test_what_a_hostile_file_asks_for_is_refused_at_once(
 def test_no_message_has_an_escape_sequence() -> None:
     result = minimize(lambda x: (1.0, {"c\x1b[31m": 1.0}), [(0, 1)] * 2, budget=5)
     assert result.message.isprintable()
+    result = minimize(lambda p: 1.0, {"a\x1b[31m": ["b\x1b[0m", "c"]}, budget=2)
+    assert repr(result.trials[0]).isprintable()
+    assert repr(result).isprintable()
+    row = VariableStatus("a\x1b[31m", "active", evidence=(0, 1), output="c\x1b[31m")
+    for text in (str(row), VariableStatuses([row], "a\x1b[31m acts").summary):
+        assert text.isprintable()

@@ -440,22 +440,64 @@ class Simulation:
         return self.rng.random()
 
 
+class Model:
+    """With a generator in one of its parts."""
+
+    def __init__(self) -> None:
+        self.part, self.itself = Simulation(), self
+
+    def __call__(self, x: Array) -> float:
+        return self.part.run(x)
+
+
 def with_generator(x: Array, rng: Any) -> float:
     return float(rng.random())
 
 
-@pytest.mark.parametrize("kind", ["outside", "default", "object", "method", "partial"])
+@pytest.mark.parametrize("kind", ["outside", "inside", "helper", "default", "object", "part", "method", "partial"])
 def test_a_generator_that_workers_would_copy_is_named(kind: str) -> None:
     rng, other = np.random.default_rng(0), random.Random(1)
+
+    def noise() -> float:
+        return rng.random()
+
     f: dict[str, Callable[..., Any]] = {
         "outside": lambda x: rng.random(),
+        "inside": lambda x: sum(rng.random() for _ in x),
+        "helper": lambda x: noise(),
         "default": lambda x, rng=other: rng.random(),
         "object": Simulation(),
+        "part": Model(),
         "method": Simulation().run,
         "partial": functools.partial(with_generator, rng=np.random.RandomState(2)),
     }
     with pytest.warns(RuntimeWarning, match="copies of 'rng', which repeat each other's random numbers"):
         mctsvs.minimize(f[kind], BOX, budget=2, method="random", workers=1)
+
+
+def test_an_executor_of_processes_copies_generators_and_one_of_threads_does_not() -> None:
+    f = functools.partial(with_generator, rng=np.random.default_rng(0))
+    with ThreadPoolExecutor(2) as pool:
+        result = mctsvs.minimize(f, BOX, budget=20, method="random", executor=pool)
+    assert len({trial.value for trial in result.trials}) == 20
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes,
+        pytest.warns(RuntimeWarning, match="copies of 'rng'"),
+    ):
+        mctsvs.minimize(f, BOX, budget=2, method="random", executor=processes)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_generators_that_workers_seed_are_no_copies() -> None:
+    shared = np.random.mtrand._rand
+
+    def of_numpy(x: Array) -> float:
+        return shared.random() if x[0] < 2 else later
+
+    for f in (of_numpy, functools.partial(random.gauss, 0.0)):
+        result = mctsvs.minimize(f, [(0.5, 1)], budget=20, method="random", workers=4)
+        assert len({trial.value for trial in result.trials}) == 20
+    later = 0.0  # a name without a value while the workers run
 
 
 @linux

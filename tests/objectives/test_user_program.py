@@ -112,6 +112,9 @@ def test_output_that_is_no_text_does_no_harm() -> None:
 ALONE = [
     "0,5",
     "1,234.5",
+    "1'234.5",
+    "1'234'567",
+    "2*3",
     "−3",
     "12:30:01",
     "12:30pm",
@@ -152,6 +155,8 @@ def last_number(output: str) -> float:
         ("f1:0.25", 0.25),
         ("run1,0.25", 0.25),
         ("0.5;0.25", 0.25),
+        ("a1 '0.25'", 0.25),
+        ("1 **0.25**", 0.25),
         ("\ufeff0.25", 0.25),
         *(("0.25 then " + other, 0.25) for other in ALONE),
     ],

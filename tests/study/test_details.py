@@ -132,6 +132,7 @@ def test_a_failure_does_not_erase_the_best() -> None:
     answers = iter([5.0, 4.0, (None, {"stress": math.nan})])
     result = minimize(lambda x: next(answers), BOX, budget=3, method="random")
     assert (result.fun, result.number, result.success) == (4.0, 1, False)
+    assert "none of them feasible: x has no measured constraint" in result.message
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -177,6 +178,30 @@ def test_every_place_names_the_same_best_trial(tmp_path: Path, capsys: pytest.Ca
         reporter.begin(study.optimizer, 10)
     account = reporter.account
     assert (account.best, account.trial, account.feasible) == (5.0, 5, False)
+
+
+def test_every_place_counts_the_same_evaluations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Imported trials, and those of them that failed, are not among them."""
+    path, table = tmp_path / "a.db", tmp_path / "known.csv"
+    table.write_text("x0,x1,x2,x3,x4,x5,value\n" + "0,0,0,0,0,0,5\n" * 2 + "1,1,1,1,1,1,\n" * 3)
+    answers = iter([1.0, None, 2.0, 3.0])
+    with Study(path, BOX, method="random") as study:
+        study.import_points(table)
+        study.optimize(lambda x: next(answers), 4)
+        page = study.report(tmp_path / "a.html").read_text()
+        assert '>4</div><div class="note">1 failed, 5 imported<' in page
+        assert "4 evaluations of 6 variables, 1 failed" in study._repr_html_()
+    assert main(["show", str(path)]) == 0
+    assert "4, 1 of them failed, 5 imported" in capsys.readouterr().out
+    seen = summarize(path)
+    assert (seen.evaluations, seen.failed, seen.best) == (4, 1, 1.0)
+    live = LiveStudy(path)
+    live.followed.look()
+    assert "4 of 4 evaluations" in live._state()
+    reporter = ProgressReporter()
+    with Study(path, readonly=True) as study:
+        reporter.begin(study.optimizer, 10, study.evaluated)
+    assert reporter.account.line().startswith("4/10, 1 failed")
 
 
 def test_notes_are_kept_however_a_trial_is_told(tmp_path: Path) -> None:

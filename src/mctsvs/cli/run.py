@@ -202,6 +202,11 @@ class Objective(OfTrial):
     space: Space
     seed: int
 
+    @property
+    def __wrapped__(self) -> Any:
+        """What evaluates a point, for `inspect.unwrap`."""
+        return self.problem.function
+
     def __call__(self, trial: tuple[int, Any]) -> Any:
         number, argument = trial
         x = self.space.vector(argument) if isinstance(argument, Mapping) else np.asarray(argument)

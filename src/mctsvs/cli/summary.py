@@ -18,7 +18,7 @@ from rich.tree import Tree
 
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.objectives.problem import Problem
-from mctsvs.optimize import violated
+from mctsvs.optimize import infeasibility
 from mctsvs.optimizer import Optimizer
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.trial import Recommendation, Trial
@@ -105,9 +105,9 @@ def summarise(
 ) -> VariableStatuses:
     """Print the run in a few lines, `more` among them; what its evaluations say of the variables."""
     trials, name = owner.trials, problem.name if problem else name
-    failed = [t for t in trials if t.failed]
+    failed = [t for t in trials if t.failed and t.counts]
     imported = sum(t.source == "imported" for t in trials)
-    done = sum(t.value is not None for t in trials) - imported
+    done = sum(t.counts for t in trials)
     counts = [f"{done}"]
     counts += [f"{len(failed)} of them failed"] if failed else []
     counts += [f"{imported} imported"] if imported else []
@@ -171,7 +171,8 @@ def best(trial: Trial, problem: Problem | None) -> Rows:
         if trial.has_value
         else "none: no evaluation has a value"
     )
-    least = f"{INFEASIBLE}; {trial.value:.6g} at the least violation, trial {trial.number}"
+    where = "at the least violation" if trial.constraints else "without measured constraints"
+    least = f"{INFEASIBLE}; {trial.value:.6g} {where}, trial {trial.number}"
     rows: Rows = [("best value", value if trial.feasible else least)]
     if trial.constraints:
         measured = "  ".join(f"{name}={value:.6g}" for name, value in trial.constraints.items())
@@ -181,10 +182,7 @@ def best(trial: Trial, problem: Problem | None) -> Rows:
 
 def infeasible(evaluations: int, trial: Trial) -> str:
     """Where that is the best trial."""
-    return (
-        f"none of the {evaluations} evaluations was feasible: trial {trial.number} violates {violated(trial)}, the "
-        f"least in total"
-    )
+    return f"none of the {evaluations} evaluations was feasible: {infeasibility(trial, f'trial {trial.number}')}"
 
 
 def variables(problem: Problem | None, found: VariableStatuses, params: Mapping[str, Any]) -> Rows:

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from mctsvs.loop.copied_generators import check_generators
 from mctsvs.loop.evaluation import Evaluation, RandomStream, evaluate, process_name
 from mctsvs.utils.validation import InputError
 
 LOOK = 1.0  # seconds between two looks at a cluster
+ELSEWHERE = ("concurrent.futures.process", "loky", "distributed", "mctsvs.integrations")  # their workers are processes
 
 
 class WorkerLost(Exception):
@@ -75,6 +77,8 @@ class ExecutorPool(WorkerPool):
         if workers is None and not self.count():
             raise InputError("cannot tell how many workers the executor has: say it with workers=")
         self.size = workers or self.count()
+        if any(kind.__module__.startswith(ELSEWHERE) for kind in type(executor).__mro__):
+            check_generators(f)
 
     def submit(self, number: int, argument: Any) -> Future[Evaluation]:
         return self.executor.submit(evaluate, self.f, argument, self.stream(number))

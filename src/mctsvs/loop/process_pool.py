@@ -11,22 +11,19 @@ import multiprocessing
 import os
 import pickle
 import queue
-import random
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mctsvs.loop import worker_process
+from mctsvs.loop.copied_generators import check_generators
 from mctsvs.loop.evaluation import Evaluation, one_line
 from mctsvs.loop.executors import WorkerLost, WorkerPool, too_late
 from mctsvs.utils.validation import InputError, StudyError
@@ -127,7 +124,7 @@ class ProcessPool(WorkerPool):
     ) -> None:
         self.size, self.timeout, self.seed = size, timeout, seed
         method = multiprocessing.get_start_method(allow_none=True) or ("fork" if sys.platform == "linux" else "spawn")
-        _check_generators(f)
+        check_generators(f)
         self.context = multiprocessing.get_context("fork" if method == "fork" else "spawn")
         self.f = f if method == "fork" else _pickled(f)
         if method != "fork":
@@ -238,37 +235,6 @@ def _signal(process: Any, number: int) -> None:
     if process.is_alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
-
-
-def _check_generators(f: Any) -> None:
-    """Every worker would have a copy of a generator that was made outside of the function, with the same numbers."""
-    for name, value in dict(_used(f)).items():
-        if isinstance(value, np.random.Generator | np.random.RandomState | random.Random):
-            warnings.warn(
-                f"worker processes have copies of {name!r}, which repeat each other's random numbers: make it inside "
-                f"the function, as np.random.default_rng(np.random.randint(2**31))",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-
-def _used(f: Any) -> Iterator[tuple[str, Any]]:
-    """What the function uses beside its argument: of its module, its defaults, its object, or bound by `partial`."""
-    if isinstance(f, partial):
-        for inner in filter(callable, (f.func, *f.args)):
-            yield from _used(inner)
-        yield from ((f"argument {i}", value) for i, value in enumerate(f.args))
-        yield from f.keywords.items()
-    elif inspect.ismethod(f):
-        yield from getattr(f.__self__, "__dict__", {}).items()
-        yield from _used(f.__func__)
-    elif inspect.isfunction(f := inspect.unwrap(f)):
-        yield from ((p.name, p.default) for p in inspect.signature(f).parameters.values())
-        with contextlib.suppress(ValueError):  # it uses a name that has no value yet
-            used = inspect.getclosurevars(f)
-            yield from {**used.globals, **used.nonlocals}.items()
-    elif not inspect.isclass(f):
-        yield from getattr(f, "__dict__", {}).items()
 
 
 def _check_guarded() -> None:

@@ -54,6 +54,11 @@ class PythonFunction:
     spec: str  # path/to/file.py:function, from any folder, or package.module:function
     file: SpaceFile
 
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function itself, for `inspect.unwrap`."""
+        return _function(self.spec)
+
     def __call__(self, x: Array) -> Any:
         function = _function(self.spec)
         try:

@@ -35,12 +35,13 @@ from mctsvs.utils.formatting import listed
 from mctsvs.utils.validation import Array, EvaluationFailed, InputError
 
 APART = r"\s=()\[\]{}<>|\"'`*;\ufeff"  # what may be on both sides of a number, beside comma and colon
+JOINS = ",:'*"  # of them, what between two digits makes one thing of them
 NUMBER = re.compile(
     rf"(?<![^{APART},:])[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)"
-    rf"(?=[.!?]*(?:[{APART},:]|\Z))(?![,:][+-]?\.?\d)",
+    rf"(?=[.!?]*(?:[{APART},:]|\Z))(?![{JOINS}][+-]?\.?\d)",
     re.IGNORECASE,
 )
-JOINED = re.compile(rf"(?<![^{APART},:])[+-]?\.?\d[^{APART},:]*[,:]\Z")
+JOINED = re.compile(rf"(?<![^{APART},:])[+-]?\.?\d[^{APART},:]*[{JOINS}]\Z")
 BETWEEN = r"[\"'`]?[ \t]*[:=]?[ \t]*[\"'`]?"  # a name and its number
 NAMED = re.compile(rf"(?<![\w.-])([^\W\d][\w.-]*){BETWEEN}")
 NEAR = 100  # characters before a number that are looked at
@@ -326,11 +327,11 @@ def numbers(output: str) -> Iterator[re.Match[str]]:
 
     A number stands alone: beside it are blanks, quotes, brackets, `=`, `|`, `*`, `;` and marks that end a sentence. So
     `12s`, `93%`, `1.2.3`, `1/3`, `10^-3` and a number behind another minus sign are none. A comma or a colon may be
-    beside it too, but not between it and a further digit: `0,25`, `1,234.5` and `12:30` are none.
+    beside it too. None of `,`, `:`, `'` and `*` is between it and a further digit: `0,25`, `1'234.5`, `2*3` are none.
     """
     for match in NUMBER.finditer(output):
         start = match.start()
-        if output[start - 1 : start] not in (",", ":") or not JOINED.search(output, max(0, start - NEAR), start):
+        if output[start - 1 : start] not in tuple(JOINS) or not JOINED.search(output, max(0, start - NEAR), start):
             yield match
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from mctsvs.methods.history import rounding
 from mctsvs.space import Space
-from mctsvs.utils.formatting import listed, percent, plural
+from mctsvs.utils.formatting import listed, percent, plural, printable
 from mctsvs.utils.validation import Array, Indices
 
 ERROR_RATE = 0.01  # of naming any inert variable of a run, under noise
@@ -72,15 +72,15 @@ class VariableStatus:
         if self.status == "active":
             first, second = self.evidence
             what = "the value" if self.output == "value" else self.output
-            return (
+            return printable(
                 f"{self.name} changes {what} by at least {self.effect:.3g}, {percent(self.share)} of its range "
                 f"(trials {first} and {second})"
             )
         if self.status == "unchanged":
             points = "1 point" if self.changes == 1 else f"{self.changes} points"
             others = f" together with {self.together} others" if self.together else ""
-            return f"{self.name} changed nothing at {points}{others}"
-        return f"{self.name} was not tested"
+            return printable(f"{self.name} changed nothing at {points}{others}")
+        return printable(f"{self.name} was not tested")
 
 
 class VariableStatuses(list[VariableStatus]):
@@ -88,7 +88,7 @@ class VariableStatuses(list[VariableStatus]):
 
     def __init__(self, rows: Sequence[VariableStatus] = (), summary: str = "") -> None:
         super().__init__(rows)
-        self.summary = summary
+        self.summary = printable(summary)
 
     @property
     def active(self) -> list[str]:

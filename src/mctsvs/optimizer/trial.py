@@ -13,6 +13,7 @@ import numpy as np
 
 from mctsvs.methods.history import EXTERNAL
 from mctsvs.space import Space
+from mctsvs.utils.formatting import printable
 from mctsvs.utils.validation import Array, Indices, InputError, as_number, check_text
 
 SHOWN = 6  # variables in the text of a trial
@@ -192,7 +193,7 @@ class Trial:
         point = [f"{name}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for name, v in self.params.items()]
         more = ["..."] if len(point) > SHOWN else []
         value = "not told yet" if self.value is None else f"value {self.value:.6g}" if self.has_value else "failed"
-        return f"Trial({', '.join([str(self.number), *point[:SHOWN], *more, value])})"
+        return printable(f"Trial({', '.join([str(self.number), *point[:SHOWN], *more, value])})")
 
 
 @dataclass(frozen=True, eq=False)

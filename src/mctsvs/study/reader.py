@@ -81,7 +81,10 @@ class StudyFollower:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What is in a study; the best value is left out where there are constraints, which it may violate."""
+    """What is in a study; imported trials are not counted.
+
+    The best value is left out where there are constraints, which it may violate.
+    """
 
     method: str
     direction: str
@@ -96,14 +99,15 @@ def summarize(path: Path) -> StudySummary:
     try:
         with journal.snapshot():
             identity = journal.meta()["identity"]
-            query = "SELECT value, details FROM journal WHERE kind IN ('tell', 'import')"
+            query = "SELECT value, details, kind = 'tell' FROM journal WHERE kind IN ('tell', 'import')"
             told = journal.connection.execute(query).fetchall()
-            constraints = [TrialDetails.read(text).constraints or {} if text else {} for _, text in told]
+            constraints = [TrialDetails.read(text).constraints or {} if text else {} for _, text, _ in told]
     finally:
         journal.close()
-    values = [value for value, _ in told if value is not None]
-    failed = [v is None and all(map(math.isnan, c.values())) for (v, _), c in zip(told, constraints, strict=True)]
+    values = [value for value, *_ in told if value is not None]
+    counted = [(value, c) for (value, _, counts), c in zip(told, constraints, strict=True) if counts]
+    failed = [value is None and all(map(math.isnan, c.values())) for value, c in counted]
     best = None
     if values and not any(constraints):
         best = max(values) if identity["direction"] == "maximize" else min(values)
-    return StudySummary(identity["method"], identity["direction"], len(told), sum(failed), best)
+    return StudySummary(identity["method"], identity["direction"], len(counted), sum(failed), best)

@@ -143,7 +143,7 @@ class ProgressReporter:
         opt = self.optimizer = optimizer
         label = self.label or f"{opt.method}, {len(opt.space)} variables"
         self.account = RunStats(label, opt.direction, budget, evaluated, phase=opt.describe())
-        self.account.failed, self.account.explain = sum(t.failed for t in opt.trials), opt.variables
+        self.account.failed, self.account.explain = sum(t.failed and t.counts for t in opt.trials), opt.variables
         self.allowance = TimeShare()
         self._best = opt.best if opt.has_best else None
         if self._best is not None:

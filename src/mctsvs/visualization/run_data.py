@@ -93,6 +93,16 @@ class RunData:
         return [trial for trial in self.trials if trial.value is not None]
 
     @cached_property
+    def counted(self) -> list[Trial]:
+        """Those of them that a budget counts: all but the imported ones."""
+        return [trial for trial in self.told if trial.counts]
+
+    @property
+    def failed(self) -> int:
+        """How many of those counted have failed."""
+        return sum(trial.failed for trial in self.counted)
+
+    @cached_property
     def numbers(self) -> Indices:
         """(n,) of the trials told: what each is called wherever it is named."""
         return np.array([trial.number for trial in self.told], dtype=np.intp)

@@ -110,7 +110,7 @@ class LiveStudy:
     def _state(self) -> str:
         contents = self.followed.contents
         assert contents is not None
-        done, budget = len(contents.told), self.followed.budget
+        done, budget = sum(contents.trials[number].counts for number in contents.told), self.followed.budget
         count = f"{done:,} of {budget:,} evaluations" if budget else f"{done:,} evaluations"
         if not self.followed.running:
             return f"not running, {count}" + (

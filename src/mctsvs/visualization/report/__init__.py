@@ -117,8 +117,7 @@ def _row(run: RunData) -> tuple[Any, ...]:
     shown = curves.timeline(run)
     spent = "" if shown is None else duration(float(shown.told.max()))
     acting = listed(run.variables.named, 5) or run.variables.summary
-    failed = sum(trial.failed for trial in run.told)
-    return run.label, run.about.get("method", ""), best, at, len(run.told), failed, spent, acting
+    return run.label, run.about.get("method", ""), best, at, len(run.counted), run.failed, spent, acting
 
 
 def card(source: Any, title: str) -> str:
@@ -143,8 +142,8 @@ def card(source: Any, title: str) -> str:
         number = run.recommendation.trial.number
         best += f", a lucky one; expected at the point of trial {number}: {escape(str(run.recommendation))}"
     acting = f"; {escape(run.variables.summary)}" if run.variables.active else ""
-    failed = sum(trial.failed for trial in run.told)
-    done = f"{len(run.told):,} evaluations of {len(run.space):,} variables" + (f", {failed:,} failed" if failed else "")
+    done = f"{len(run.counted):,} evaluations of {len(run.space):,} variables"
+    done += f", {run.failed:,} failed" if run.failed else ""
     head = f"<div><b>{escape(title)}</b> <span style='opacity:.7'>{done}, {escape(run.direction)}</span></div>"
     return (
         f"<div style='font-family:system-ui,sans-serif;line-height:1.5'>{head}<div>{best}{acting}</div>"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mctsvs.optimizer.trial import Trial
 from mctsvs.utils.formatting import duration, listed, plural, short_number, short_value, shortened
 from mctsvs.visualization import curves, variables
 from mctsvs.visualization.report import figures
@@ -91,11 +92,12 @@ def names_of(names: list[str], most: int = 6) -> str:
 def headline(context: ReportContext) -> Content:
     run, best = context.run, context.run.best
     budget = run.about.get("budget")
-    failed = sum(trial.failed for trial in run.told)
-    done = f"{len(run.told):,}" + (f" of {budget:,}" if budget and budget > len(run.told) else "")
-    cards = [("evaluations", done, f"{failed:,} failed" if failed else "none failed")]
+    made, imported = len(run.counted), len(run.told) - len(run.counted)
+    done = f"{made:,}" + (f" of {budget:,}" if budget and budget > made else "")
+    note = f"{run.failed:,} failed" if run.failed else "none failed"
+    cards = [("evaluations", done, note + (f", {imported:,} imported" if imported else ""))]
     if best is not None:
-        at = f"trial {run.numbers[best]}" + ("" if run.feasible[best] else ", breaks a constraint")
+        at = f"trial {run.numbers[best]}" + ("" if run.feasible[best] else f", {_shortfall(run.told[best])}")
         at += "" if run.recommendation is None else ", a lucky one"
         name = ("lowest value" if run.sign < 0 else "highest value") if run.feasible[best] else "least violation, value"
         cards.insert(0, (name, short_number(run.values[best]), at))
@@ -116,6 +118,10 @@ def headline(context: ReportContext) -> Content:
         for name, value, note in cards
     )
     return f'<div class="cards">{shown}</div>{_best_point(context)}', []
+
+
+def _shortfall(best: Trial) -> str:
+    return "breaks a constraint" if best.constraints else "constraints not measured"
 
 
 def _best_point(context: ReportContext) -> str:
