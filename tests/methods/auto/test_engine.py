@@ -11,7 +11,7 @@ import pytest
 from mctsvs import Categorical, Float, Integer, Optimizer
 from mctsvs.bench import problems
 from mctsvs.methods.auto import Auto, phases, portfolio
-from mctsvs.methods.auto.constants import AT_END, CHALLENGE, FEWEST
+from mctsvs.methods.auto.constants import FEWEST
 from mctsvs.methods.auto.evidence import TestKind as Kind
 from mctsvs.methods.auto.phases import Audit, OptimiseFullSpace, OptimiseSubspace, Phase
 from mctsvs.testing import BUDGET, engine_of
@@ -53,19 +53,6 @@ def test_values_in_steps_are_not_tested(tested: bool) -> None:
     opt = search(lambda x: np.floor(8.0 * sparse(x)), 100, 60, 1, plateaus=not tested)
     assert (engine(opt).evidence.tests > 0) == tested
     assert isinstance(engine(opt).phase, OptimiseFullSpace) or tested
-
-
-def test_a_best_point_at_the_border_gives_turns_to_lengthscales() -> None:
-    """A slope with bounds is no bowl; later the challenger has its turns in any case."""
-    slope = np.linspace(0.1, 2.0, 30)
-    opt = search(lambda x: float((slope * x).sum() - x.sum() ** 2 / 40), 30, CHALLENGE, 2)
-    inner = engine(opt)
-    assert isinstance(inner.phase, OptimiseFullSpace)
-    assert inner.incumbent is not None
-    assert (inner.incumbent >= 1.0).sum() >= AT_END
-    assert inner.all_model.of_all.model.fitted > 0
-    without = engine(search(lambda x: float((slope * x).sum() - x.sum() ** 2 / 40), 30, CHALLENGE, 2, border=False))
-    assert without.all_model.of_all.model.fitted == 0
 
 
 def test_a_small_budget_is_not_spent_on_tests() -> None:

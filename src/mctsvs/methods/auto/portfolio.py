@@ -91,7 +91,8 @@ def found_arms(search: Auto) -> list[TestKind]:
     fresh = model.epoch > 0 and search.level < float(search.history.y.max())
     alike = search.options.alike and len(model.variables) > const.SEVERAL and not fresh
     alike = alike and not search.history.constrained and not confined(search)
-    close = bool(search.free[found].all()) and can_be_local(search, len(search.history) - model.epoch, among)
+    whole = bool(search.free[found].all()) and not search.evidence.rejected.any()
+    close = whole and can_be_local(search, len(search.history) - model.epoch, among)
     wanted = ((TestKind.STEP, True), (TestKind.ALIKE, alike), (TestKind.CLOSE, close))
     return [kind for kind, yes in wanted if yes]
 
