@@ -68,39 +68,38 @@ def arms(search: Auto) -> list[TestKind]:
 
     Where all variables matter, the model that tells them apart comes later: early it costs more than it finds.
     """
-    n, known = len(search.history), not in_steps(search)
-    alike = search.options.alike and known and len(search.owner) <= const.WIDEST_MODEL
+    n, D, known = len(search.history), len(search.owner), not in_steps(search)
+    alike = search.options.alike and known and const.WIDEST_MODEL >= D
     late = n >= const.FIRST_APART or not all_matter(search)
-    global_arms = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, late or not alike)) if wanted]
+    everywhere = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, late or not alike)) if wanted]
     if search.history.constrained:
-        global_arms = [TestKind.ALL]
-    close = known and can_be_local(search, n, search.free)
-    return [*global_arms, TestKind.CLOSE] if close else global_arms
+        everywhere = [TestKind.ALL]
+    close = known and search.free.any() and can_be_local(search, n, D)
+    return [*everywhere, TestKind.CLOSE] if close else everywhere
 
 
 def found_arms(search: Auto) -> list[TestKind]:
     """Of steps in the found variables.
 
-    Only their own model for the first points of a fresh epoch; in one, the model that treats variables alike would lead
-    back to the best point of all.
+    Their own model leads out of local optima; steps close by do not, and have turns only if all variables were found.
+    The model that treats variables alike has none in a fresh epoch: it would lead back to the best point of all.
     """
-    model, found = search.found_model, search.coordinates_of(search.found_model.variables)
+    model, n = search.found_model, len(search.history)
+    found = search.coordinates_of(model.variables)
     if model.restart or len(found) == 0:
         return [TestKind.STEP]
-    among = np.isin(np.arange(len(search.owner)), found)
     fresh = model.epoch > 0 and search.level < float(search.history.y.max())
-    alike = search.options.alike and len(model.variables) > const.SEVERAL and not fresh
-    alike = alike and not search.history.constrained and not confined(search)
+    many = search.options.alike and len(model.variables) > const.SEVERAL
+    alike = many and not (fresh or search.history.constrained or confined(search))
     whole = bool(search.free[found].all()) and not search.evidence.rejected.any()
-    close = whole and can_be_local(search, len(search.history) - model.epoch, among)
+    close = whole and can_be_local(search, n - model.epoch, len(found))
     wanted = ((TestKind.STEP, True), (TestKind.ALIKE, alike), (TestKind.CLOSE, close))
     return [kind for kind, yes in wanted if yes]
 
 
-def can_be_local(search: Auto, n: int, free: Array) -> bool:
-    """Whether n points can tell a slope in the coordinates that are free, (D,) bool, and any point near is allowed."""
-    d = int(free.sum())
-    return search.noisy is False and not confined(search) and d > 0 and n > const.ENOUGH * d
+def can_be_local(search: Auto, n: int, d: int) -> bool:
+    """Whether n points can tell a slope in d coordinates, and every point near the best one is allowed."""
+    return search.noisy is False and not confined(search) and n > const.ENOUGH * d
 
 
 def confined(search: Auto) -> bool:
