@@ -100,7 +100,9 @@ class History(Saved):
         """
         if self._compared[0] != self._n:
             first, again = self.repeats.T
-            outputs = np.column_stack([self.objective, self.constraints]) if self.constrained else self.objective[:, None]
+            outputs = (
+                np.column_stack([self.objective, self.constraints]) if self.constrained else self.objective[:, None]
+            )
             differ = len(first) > 0 and (np.abs(outputs[first] - outputs[again]) > rounding(outputs)).any()
             self._compared = self._n, bool(differ)
         return self._compared[1]

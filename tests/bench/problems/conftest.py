@@ -1,4 +1,4 @@
-"""Where tests find measured data: in $MCTSVS_DATA, else beside the repository."""
+"""Where tests find measured data: in $MCTSVS_DATA, else beside the repository, else in installed packages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from mctsvs.bench.problems import data
+from mctsvs.bench.problems.originals import get
 
 BESIDE = Path(__file__).parents[4] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True, scope="session")
-def data_directory() -> Iterator[None]:
-    """Look beside the repository where the environment names no directory."""
+def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Look beside the repository where the environment names no directory; keep what is made for these tests alone."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("home")))
         if not os.environ.get(data.ENVIRONMENT) and BESIDE.is_dir():
             patch.setenv(data.ENVIRONMENT, str(BESIDE))
         yield
@@ -27,7 +29,7 @@ def need(data_directory: None) -> Callable[[str], Path]:
     """The folder of a data set; the test is skipped where there is none, and only there."""
 
     def folder(dataset: str) -> Path:
-        if not any((place / dataset).is_dir() for place in data.directories()):
+        if data.lies(data.declared(dataset)) is None and not get.at_hand(data.declared(dataset)):
             pytest.skip(f"the data set {dataset} is not here")
         return data.folder(dataset)
 
