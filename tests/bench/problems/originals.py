@@ -133,7 +133,7 @@ def transnas(path: Path, micro: Table, macro: Table, old: bool = False) -> None:
         "task_list": list(architectures.METRICS),
     }
     if old:
-        pieces = (architectures.MAGIC, 1001, {"little_endian": True}, found, [])
+        pieces: tuple[Any, ...] = (architectures.MAGIC, 1001, {"little_endian": True}, found, [])
         path.write_bytes(b"".join(pickle.dumps(piece, 2) for piece in pieces))
         return
     with zipfile.ZipFile(path, "w") as archive:
@@ -180,10 +180,10 @@ def ct_slices(path: Path, table: Table, nested: bool = True) -> None:
 
 
 def rover(path: Path, table: Table) -> None:
-    parts = [
-        f"def create_cost_{size}():\n    c = np.array({json.dumps(table[size].tolist())})\n    l = c - 0.05\n    return [l]\n"
-        for size in ("small", "large")
-    ]
+    parts = []
+    for size in ("small", "large"):
+        centres = json.dumps(table[size].tolist())
+        parts.append(f"def create_cost_{size}():\n    c = np.array({centres})\n    l = c - 0.05\n    return [l]\n")
     path.write_text("import numpy as np\nraise SystemExit('not to be run')\n" + "\n\n".join(parts))
 
 

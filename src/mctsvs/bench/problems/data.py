@@ -23,7 +23,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mctsvs.bench.problems.data_sets import DATASETS, DataSet
+from mctsvs.bench.problems.data_sets import DATASETS as DATASETS
+from mctsvs.bench.problems.data_sets import DataSet as DataSet
 from mctsvs.utils.validation import InputError
 
 ENVIRONMENT = "MCTSVS_DATA"

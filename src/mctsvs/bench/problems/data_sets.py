@@ -56,8 +56,10 @@ class DataSet:
     """File -> SHA-256 of its arrays (`originals.get.digest`), whatever made it."""
     compared: tuple[str, ...] = ()
     """The beginnings of the names of the arrays that count for `contents`; empty: all."""
+    called: str = ""
+    """What the originals are called together; empty: by their names."""
     instead: str = ""
-    """A sentence on what to use where this cannot be had."""
+    """What to use where this cannot be had."""
 
     @property
     def by_hand(self) -> bool:
@@ -88,7 +90,8 @@ DATASETS: dict[str, DataSet] = _table(
             Original(f"nb201_{images}_full_training.pickle") for images in ("cifar10", "cifar100", "ImageNet16")
         ),
         compared=("valnaslib",),
-        instead="NASBench201_mean needs no download: pip install 'mctsvs[nas]'",
+        called="the three nb201_*_full_training.pickle",
+        instead="NASBench201_mean, which needs pip install 'mctsvs[nas]' alone",
         contents={"nasbench201.npz": "7e2b1a8715d32ab8e55a8c52505b15af2148c1ae94430291c33e20407d457ed2"},
     ),
     DataSet(

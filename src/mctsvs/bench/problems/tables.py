@@ -273,6 +273,7 @@ FAMILIES = [
         cells_201_mean,
         choices=IMAGES,
         spelling="cifar100|cifar10|imagenet16(?:[-_]?120)?",
+        form="NASBench201_mean",
         optimum="0.73493",
         extra="nas",
         data="nasbench201_mean",

