@@ -73,7 +73,10 @@ def get_data(arguments: argparse.Namespace) -> int:
     to = None
     if arguments.data is not None:
         to = Path(arguments.data)
-        to.mkdir(parents=True, exist_ok=True)
+        try:
+            to.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write to {arguments.data!r}: {error.strerror}") from None
         data.set_directory(to)
     failed = 0
     with _Display(Console(stderr=True, quiet=arguments.quiet)) as display:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +36,14 @@ def need(data_directory: None) -> Callable[[str], Path]:
         return data.folder(dataset)
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def published() -> Any:
+    """The module that writes originals."""
+    spec = importlib.util.spec_from_file_location("write_originals", Path(__file__).with_name("write_originals.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
