@@ -17,10 +17,9 @@ BESIDE = Path(__file__).parents[4] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True, scope="session")
-def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Look beside the repository where the environment names no directory; keep what is made for these tests alone."""
+def data_directory(data_home: None) -> Iterator[None]:
+    """Look beside the repository where the environment names no directory."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("home")))
         if not os.environ.get(data.ENVIRONMENT) and BESIDE.is_dir():
             patch.setenv(data.ENVIRONMENT, str(BESIDE))
         yield
