@@ -295,8 +295,7 @@ FAMILIES = [
         "NASBench1Shot1",
         ("NAS", "Bench", "1", "Shot", "1"),
         "Search space 1, derived from NAS-Bench-101; test accuracy",
-        "NAS-Bench-1Shot1, search space 1: test accuracy on CIFAR-10, derived from NAS-Bench-101; most training times "
-        "are estimates",
+        "NAS-Bench-1Shot1, search space 1: test accuracy on CIFAR-10, derived from NAS-Bench-101 with its times",
         (3, 3, 3, 3, 1, 1, 3, 6, 10),
         configurations_1shot1,
         optimum="0.94201",

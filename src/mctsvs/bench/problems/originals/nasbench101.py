@@ -14,6 +14,7 @@ import base64
 import json
 import math
 import struct
+import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -52,7 +53,8 @@ def _add(found: dict[str, list[Any]], record: bytes) -> None:
     if epochs != EPOCHS:
         return
     seconds, accuracy, parameters = trained(base64.b64decode(metrics))
-    row = found.setdefault(fingerprint, [matrix, operations, parameters, [], []])
+    # few matrices and lists of operations are shared by many cells
+    row = found.setdefault(fingerprint, [sys.intern(matrix), sys.intern(operations), parameters, [], []])
     row[3].append(accuracy)
     row[4].append(seconds)
 
