@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,19 @@ def test_without_a_known_checksum_what_is_no_archive_is_still_damage(
     with pytest.raises(InputError, match=r"toy\.npz' is damaged: it is no \.npz archive of plain arrays"):
         data.arrays("toy", TOY)
     assert [found.state for found in data.found("toy")] == ["unchecked"]
+
+
+def test_an_archive_that_claims_eighty_gigabytes_is_damage(
+    toy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({10**10},), }}".encode().ljust(117) + b"\n"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as packed:
+        packed.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(80))
+    data.set_directory(toy("chosen", stream.getvalue()).parent)
+    monkeypatch.setitem(data.DATASETS, "toy", replace(data.DATASETS["toy"], files={TOY: None}))
+    with pytest.raises(InputError, match="plain arrays"):
+        data.arrays("toy", TOY)
 
 
 def test_objects_in_an_archive_are_not_unpickled(toy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
