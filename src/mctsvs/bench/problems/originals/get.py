@@ -29,6 +29,7 @@ from mctsvs.bench.problems.originals.plain_pickle import Refused
 from mctsvs.utils.validation import InputError
 
 COMMAND = "mctsvs bench data get"
+CHUNK = 1 << 16  # bytes of a download at once
 
 
 class Progress:
@@ -160,7 +161,9 @@ def download(known: DataSet, original: Original, progress: Progress) -> Path:
                 known_hash=original.checksum and f"sha256:{original.checksum}",
                 fname=original.name,
                 path=cache() / known.name,
-                downloader=pooch.HTTPDownloader(progressbar=progress.download(original.name), timeout=60),
+                downloader=pooch.HTTPDownloader(
+                    progressbar=progress.download(original.name), chunk_size=CHUNK, timeout=60
+                ),
             )
         except Exception as error:  # each layer of the network has errors of its own
             reasons.append(f"{address} ({_reason(error)})")
