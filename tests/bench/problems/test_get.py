@@ -147,7 +147,7 @@ def test_a_download_of_something_else_is_not_kept(
         "damaged": "is no original of 'rover': it is no Python program",
     }[what] in error
     assert not (home / "rover").exists()
-    assert [path for path in get.cache().rglob("*.py") if what != "contents"] == []
+    assert list(get.cache().rglob("*.py")) == []
 
 
 def test_a_file_that_is_given_may_have_other_values(home: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -158,6 +158,15 @@ def test_a_file_that_is_given_may_have_other_values(home: Path, tmp_path: Path, 
     assert not home.exists()
     assert main(["bench", "data", "--data", "tables"]) == 0
     assert "own       " in capsys.readouterr().out
+
+
+def test_a_file_that_is_given_is_never_deleted(tmp_path: Path) -> None:
+    given = tmp_path / "cache" / "mctsvs" / "rover" / "rover_function.py"
+    given.parent.mkdir(parents=True)
+    given.write_text("(")
+    with pytest.raises(InputError, match="it is no Python program"):
+        get.make(DATASETS["rover"], [given], tmp_path)
+    assert given.exists()
 
 
 def test_what_was_beside_stays_known(tmp_path: Path) -> None:

@@ -97,11 +97,19 @@ def make(known: DataSet, given: Sequence[Path] = (), to: Path | None = None, pro
     paths, origin, trusted = _originals(known, given, progress)
     if known.needs and data.lies(data.declared(known.needs)) is None:
         make(data.declared(known.needs), to=to, progress=progress)
-    tables = _converted(known, paths, progress)
-    values = _compared(known, tables)
-    if values == "other than those known" and not trusted:
-        fitting = f"; known are those of version {known.package.version}" if known.package else ""
-        raise InputError(f"{origin} has other values than those known{fitting}: --from FILE takes them all the same")
+    try:
+        tables = _converted(known, paths, progress)
+        values = _compared(known, tables)
+        if values == "other than those known" and not trusted:
+            fitting = f"; known are those of version {known.package.version}" if known.package else ""
+            raise InputError(
+                f"{origin} has other values than those known{fitting}: --from FILE takes them all the same"
+            )
+    except InputError:
+        if not (given or known.package):  # a download that cannot be used is not kept either
+            for path in paths.values():
+                path.unlink(missing_ok=True)
+        raise
     folder = (to or data.user_directory()) / known.name
     size = _keep(folder, tables)
     data.forget()
@@ -195,12 +203,10 @@ def _converted(known: DataSet, paths: Mapping[str, Path], progress: Progress) ->
     try:
         tables: Tables = convert(Originals(paths, progress.open))
     except InputError:
-        _drop(paths)
         raise
     except OSError as error:
         raise InputError(f"cannot read {error.filename or known.name!r}: {error.strerror or error}") from None
     except Exception as error:  # a damaged file can fail in any way
-        _drop(paths)
         reason = (
             str(error) if isinstance(error, Refused) else f"its contents are not as published ({type(error).__name__})"
         )
@@ -211,14 +217,6 @@ def _converted(known: DataSet, paths: Mapping[str, Path], progress: Progress) ->
         )
         raise InputError(f"{where} is no original of {known.name!r}: {reason}") from None
     return tables
-
-
-def _drop(paths: Mapping[str, Path]) -> None:
-    """A download that cannot be read is not kept."""
-    with contextlib.suppress(ImportError):
-        for path in paths.values():
-            if cache() in path.parents:
-                path.unlink(missing_ok=True)
 
 
 def digest(table: Arrays, compared: tuple[str, ...] = ()) -> str:
