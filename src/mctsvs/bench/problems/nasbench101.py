@@ -165,9 +165,9 @@ FAMILIES = [
     single(
         "NASBench101",
         "NAS[-_]?Bench[-_]?101",
-        "Cell of up to 9 edges trained in under 30 minutes (most times estimated); test accuracy",
+        "Cell of up to 9 edges trained in under 30 minutes; test accuracy",
         "NAS-Bench-101: test accuracy on CIFAR-10 of a cell trained in under 30 minutes; "
-        "training times of 30,001 cells are measured, the others estimated",
+        "some tables have estimated times for most cells",
         box(0.0, 1.0, DIMENSION),
         _details,
         evaluation="table",

@@ -6,87 +6,22 @@ the operation `zero` is cut away with all that it leaves dangling, and cells tha
 layers are one architecture: the 13,824 choices are 8,242 of them.
 
 The published files (release v1.1.0) hold two pickles each, a header and a list of rows in the order of its columns.
-They are read without running anything they name: lists, dicts, tuples, strings and numbers, numpy's scalars among
-them. A pickle that asks for any other class or function is refused.
+They are read without running anything they name (`originals.plain_pickle`).
 """
 
 from __future__ import annotations
 
 import functools
-import gc
-import io
 import itertools
-import pickle
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mctsvs.bench.problems import data
+from mctsvs.bench.problems.originals.plain_pickle import Refused, read
 from mctsvs.bench.problems.tables import Columns, table_family
 from mctsvs.utils.validation import Array, InputError
-
-FORMATS = {"f4": "f", "f8": "d", "i4": "i", "i8": "q", "u4": "I", "u8": "Q", "i1": "b", "u1": "B", "b1": "?"}
-
-
-class Refused(Exception):
-    """The file holds more than plain data, or no pickle at all."""
-
-
-class _Type:
-    """Stands for a numpy type while its scalars are read."""
-
-    def __init__(self, code: str, *_: object) -> None:
-        self.code = FORMATS[code]
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.unpack = struct.Struct((">" if state[1] == ">" else "<") + self.code).unpack
-
-
-def _scalar(kind: _Type, content: bytes) -> Any:
-    return kind.unpack(content)[0]
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    """How old pickles write bytes."""
-    return text.encode("latin1" if encoding == "latin1" else "ascii")
-
-
-STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy", "dtype"): _Type,
-    ("numpy.core.multiarray", "scalar"): _scalar,
-    ("numpy._core.multiarray", "scalar"): _scalar,
-    ("_codecs", "encode"): _encode,
-}
-
-
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        try:
-            return STAND_INS[module, name]
-        except KeyError:
-            raise Refused(f"it asks for {module}.{name}") from None
-
-    def persistent_load(self, identity: Any) -> Any:
-        raise Refused("it refers to something outside")
-
-
-def read(content: bytes, count: int) -> list[Any]:
-    """The first `count` objects, pickled one after the other; raises `Refused`."""
-    stream = io.BytesIO(content)
-    collecting = gc.isenabled()
-    gc.disable()  # a million small objects that all stay: looking for garbage among them doubles the time
-    try:
-        return [_Reader(stream).load() for _ in range(count)]
-    except Refused:
-        raise
-    except Exception as error:  # a damaged pickle can fail in any way
-        raise Refused(f"it is no pickle of plain data ({type(error).__name__})") from None
-    finally:
-        if collecting:
-            gc.enable()
-
 
 BLOCKS = (6, 2, 6, 2, 2, 6, 2, 2, 2)
 OPERATIONS = ["linear", "conv5", "conv5d2", "conv7", "conv7d2", "zero"]
