@@ -47,12 +47,11 @@ def test_many_active_variables_are_modelled_together() -> None:
     assert isinstance(engine(opt).phase, OptimiseFullSpace)
 
 
-@pytest.mark.parametrize("tested", [False, True])
-def test_values_in_steps_are_not_tested(tested: bool) -> None:
+def test_values_in_steps_are_not_tested() -> None:
     """There a variable that matters often changes nothing, and a bowl is the wrong shape."""
-    opt = search(lambda x: np.floor(8.0 * sparse(x)), 100, 60, 1, plateaus=not tested)
-    assert (engine(opt).evidence.tests > 0) == tested
-    assert isinstance(engine(opt).phase, OptimiseFullSpace) or tested
+    opt = search(lambda x: np.floor(8.0 * sparse(x)), 100, 60, 1)
+    assert engine(opt).evidence.tests == 0
+    assert isinstance(engine(opt).phase, OptimiseFullSpace)
 
 
 def test_a_small_budget_is_not_spent_on_tests() -> None:
@@ -152,10 +151,7 @@ def test_an_audit_catches_variables_that_act_only_together(seed: int) -> None:
     missed = engine(search(pair, 40, 70, seed, audit=False))
     assert isinstance(missed.phase, OptimiseSubspace)
     assert missed.found_model.variables.tolist() == [20]
-    assert isinstance(engine(search(pair, 40, 70, seed, reopen=False)).phase, OptimiseFullSpace)
-    again = engine(search(pair, 40, 110, seed))  # the audit's own two points are split until it is clear
-    assert again.evidence.reopened > 0
-    assert again.evidence.found.tolist() == [5, 9, 20]
+    assert isinstance(engine(search(pair, 40, 70, seed)).phase, OptimiseFullSpace)
 
 
 def test_a_new_epoch_leaves_a_local_optimum() -> None:

@@ -42,11 +42,8 @@ def test_first_points_are_corners_of_a_box_around_the_best_if_that_is_the_centre
     assert not bowl or level > -40 * 0.04  # it has moved on from the centre
 
 
-@pytest.mark.parametrize(("dimension", "near"), [(9, True), (40, False)])
-def test_first_points_are_spread_over_the_cube_where_coordinates_are_few_or_it_is_asked_for(
-    dimension: int, near: bool
-) -> None:
-    opt = Optimizer([(0.0, 1.0)] * dimension, method="auto", seed=3, options={"near": near})
+def test_first_points_are_spread_over_the_cube_where_coordinates_are_few() -> None:
+    opt = Optimizer([(0.0, 1.0)] * 9, method="auto", seed=3)
     points = np.array([trial.unit for trial in opt.ask(10)])[1:]
     cells = np.floor(20 * points).astype(int)
     assert all(len(set(column)) == 9 for column in cells.T)  # of a Latin hypercube

@@ -49,7 +49,6 @@ TEST_SHARE = 0.85  # of the evaluations while testing, the others are steps (pag
 AUDITS, LAST = 3, 15  # changes of all rejected variables; evaluations left at which none is begun (page: audit)
 SIDES, JITTER = (0.08, 0.3), 0.2  # least and largest side of the box of corner tests, and how far sides differ
 TWINS = 5  # points of equal value that one from elsewhere is compared with
-REOPENINGS = 3  # searches among the rejected variables that audits may begin
 
 # the model of the found variables (page: additive, box, best)
 MOST_ADDITIVE = 30  # variables; beyond, the additive term costs more than it gives, and variables are treated alike
@@ -94,35 +93,19 @@ NOT_MANY = 100  # coordinates; of more, it is taken for likely that few matter
 class AutoOptions(Options):
     """Parts of the method; each can be left out, to see what it adds (docs/results/ablation.md).
 
-    near       first points around the centre, where that is a good place; without, all over the cube
     tests      find the variables; without, all of them are modelled from the start
-    decision   few or many, from fresh groups; without, testing goes on until it gives up
-    plateaus   values that often repeat: no tests, and a lengthscale for each variable
-    accept     a test that is better becomes the incumbent
-    live       early steps move all variables not rejected yet; without, those found alone
     corners    tests are corners of a box, of which every pair tells something; without, changes of the incumbent
-    reopen     an audit that finds a change begins a search; without, all variables are modelled
     audit      the rejected variables are changed together before they are forgotten
-    alike      where all variables matter and values are exact, or many were found, they are modelled alike
-    additive   the model of the found variables has an additive term
-    best       every other step models the best points alone
-    box        a third of the steps stay in a trust region around the incumbent
-    epochs     a fresh start when the model promises nothing more, or has promised too much for too long
+    alike      an arm that models variables alike
+    apart      an arm that models all variables with a lengthscale for each
+    close      an arm that takes steps close to the best point, by a quadratic model
     """
 
     advertised: ClassVar[bool] = False
 
-    near: bool = True
     tests: bool = True
-    decision: bool = True
-    plateaus: bool = True
-    accept: bool = True
-    live: bool = True
     corners: bool = True
-    reopen: bool = True
     audit: bool = True
     alike: bool = True
-    additive: bool = True
-    best: bool = True
-    box: bool = True
-    epochs: bool = True
+    apart: bool = True
+    close: bool = True

@@ -11,6 +11,7 @@ import numpy as np
 
 from mctsvs.gp.standardize import ordinary_range
 from mctsvs.methods.auto import constants as const
+from mctsvs.methods.auto.box_corners import Mask
 from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.evidence import ActiveCount, Evidence, GroupTest, TestKind
 from mctsvs.methods.auto.full_space_search import FullSpaceModel
@@ -85,7 +86,7 @@ class Auto(Engine):
         self.phase, self.open = Design(ActiveCountTest(order)), {}
         self.evidence, self.count = Evidence(n), ActiveCount(n)
         self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
-        self.found_model, self.all_model = SubspaceModel(options), FullSpaceModel(self.owner, options)
+        self.found_model, self.all_model = SubspaceModel(), FullSpaceModel(self.owner)
         self.rivalry, self.portfolio, self.local = ModelSelection(), Portfolio(), LocalQuadratic()
 
     def plan(self, budget: int) -> None:
@@ -116,7 +117,7 @@ class Auto(Engine):
                 self.phase = self.phase.answer(self, question, observation)
             elif np.isfinite(observation.y):
                 self.phase = self.phase.elsewhere(self, observation)
-            self._accept(question, observation)
+            self._accept(observation)
             self.phase = self.phase.settled(self)
 
     def _look_for_noise(self) -> None:
@@ -135,11 +136,10 @@ class Auto(Engine):
             if repeats >= needed or (noise is False and len(self.history.noise)):
                 self.noisy = False
 
-    def _accept(self, question: GroupTest | None, observation: Observation) -> None:
+    def _accept(self, observation: Observation) -> None:
         """The incumbent is the best point, of this epoch if it is not the first."""
         x, y = observation.x, observation.y
-        kept_apart = question is not None and question.base is not None and not self.options.accept
-        if np.isfinite(y) and (self.incumbent is None or (y > self.level and not kept_apart)):
+        if np.isfinite(y) and (self.incumbent is None or y > self.level):
             self.incumbent, self.level = np.array(x), y
 
     @property
@@ -321,9 +321,9 @@ class Auto(Engine):
         return GroupTest(kind, x, np.unique(self.owner[model.moved]), self.level)
 
     @property
-    def free(self) -> Array:
+    def free(self) -> Mask:
         """(D,) bool: coordinates in which small steps can be taken at the best point."""
-        free = self.continuous
+        free: Mask = self.continuous.astype(np.bool_)
         if self.region is not None:
             best = self.history.X[self.history.best(1)[0]]
             free = free & self.region.active(best[None])[0][self.owner]
@@ -345,13 +345,13 @@ class Auto(Engine):
             return self.step_close(self.free)
         return self.step_in_all(waiting, alike=kind is TestKind.ALIKE, kind=kind)
 
-    def step_close(self, free: Array, row: int = 0) -> GroupTest:
+    def step_close(self, free: Mask, row: int = 0) -> GroupTest:
         """A step of the local arm in these coordinates (D,) bool; all others as at the best point."""
         history = self.history
         X, loss = history.X[row:], -history.objective[row:, None]  # of this epoch
         Y = np.column_stack([loss, history.constraints[row:]]) if history.constrained else loss
         best = int(np.argmax(history.y[row:]))
-        known = np.isfinite(Y).all(axis=1)  # not where a constraint was not measured
+        known = np.asarray(np.isfinite(Y).all(axis=1))  # not where a constraint was not measured
         if not known[best]:
             return self.step_in_all(np.empty((0, len(self.owner))))
         x = X[best].copy()

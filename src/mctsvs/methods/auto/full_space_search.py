@@ -13,7 +13,6 @@ import numpy as np
 
 from mctsvs.gp.optimize_acqf_mixed import Lattice
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.portfolio import Candidate, in_turn
 from mctsvs.methods.history import History
 from mctsvs.methods.solvers import DIMENSION_SCALED, ISOTROPIC, Solver, Subspace
@@ -37,8 +36,8 @@ class FullSpaceModel(Saved):
     region: Region | None = None  # where points may lie
     lattice: Lattice | None = None  # the values that coordinates can take, where some cannot take any
 
-    def __init__(self, owner: Indices, parts: AutoOptions) -> None:
-        self.owner, self.parts, options = owner, parts, BOOptions(**DIMENSION_SCALED)
+    def __init__(self, owner: Indices) -> None:
+        self.owner, options = owner, BOOptions(**DIMENSION_SCALED)
         self.alike = IsotropicSearch(IsoOptions(**ISOTROPIC))
         self.constrained = ConstrainedSearch(ConstrainedOptions())
         self.of_all = BayesianOptimisation(options, distinct=True)
@@ -62,7 +61,7 @@ class FullSpaceModel(Saved):
 
     def propose(self, turn: int, history: History, waiting: Array, rng: np.random.Generator) -> Array:
         """A point (D,): the best one with other values of the coordinates chosen, by models that tell them apart."""
-        best = self.parts.best and turn % 2 == 1 and len(history) >= 2 * len(self.moved)
+        best = turn % 2 == 1 and len(history) >= 2 * len(self.moved)
         place = self._place(history, waiting)
         return in_turn(self.of_best if best else None, self.of_all, lambda model: place(model, rng), history.X).x
 

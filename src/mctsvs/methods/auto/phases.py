@@ -46,7 +46,7 @@ class Phase(Saved):
             screening.abandon(search, question)
             return self
         if kind is TestKind.AUDIT and search.changes(question, observation):
-            return Screening() if screening.reopen(search, question, observation) else OptimiseFullSpace()
+            return OptimiseFullSpace()
         if kind in (TestKind.PROBE, TestKind.TEST):
             screening.learn(search, question, observation)
         if kind is TestKind.LOCAL:
@@ -106,7 +106,7 @@ class Design(Phase):
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
-            return search.design(near=search.options.near), self
+            return search.design(near=True), self
         return NoiseTest(self.probe).next(search, waiting)
 
     def elsewhere(self, search: Auto, observation: Observation) -> Phase:
@@ -177,7 +177,7 @@ class ActiveCountTest(Phase):
 
     def _decide(self, search: Auto) -> Phase:
         """Few enough active variables to find them one by one, or a model of all?"""
-        if search.count.probability_dense >= const.DENSE and search.options.decision:
+        if search.count.probability_dense >= const.DENSE:
             return OptimiseFullSpace()
         search.evidence.expect(search.count.typical)
         return Screening()
@@ -190,18 +190,18 @@ class Screening(Phase):
     steps: int = 0  # of optimisation, beside the tests
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
-        evidence, found, options = search.evidence, search.found_model, search.options
+        evidence, found = search.evidence, search.found_model
         screening.wake(search)
         found.take(evidence.found)
         if evidence.undecided < const.SETTLED:
-            audit = options.audit and evidence.rejected.any() and search.left >= const.LAST
+            audit = search.options.audit and evidence.rejected.any() and search.left >= const.LAST
             return (Audit() if audit else OptimiseSubspace()).next(search, waiting)
         if search.gives_up:
             return search.step_in_all(waiting), OptimiseFullSpace()
         live = search.coordinates_of(np.flatnonzero(~evidence.rejected))
         # the found variables have the better model; worth more once they are the larger part of what matters
         most_unknown = evidence.undecided > len(found.variables)
-        in_live = options.live and most_unknown and len(live) <= const.WIDEST_MODEL
+        in_live = most_unknown and len(live) <= const.WIDEST_MODEL
         can_step = in_live or len(found.variables) > 0
         if not can_step or search.tested <= const.TEST_SHARE * (search.tested + self.steps):
             test = screening.next_test(search)
@@ -249,7 +249,7 @@ class OptimiseSubspace(Phase):
         if kind is TestKind.CLOSE:
             free = np.isin(np.arange(len(search.owner)), found)
             return search.step_close(free, search.found_model.epoch), self
-        return search.step(waiting, epochs=search.options.epochs), self
+        return search.step(waiting, epochs=True), self
 
     def describe(self, search: Auto) -> str:
         found = len(search.found_model.variables)

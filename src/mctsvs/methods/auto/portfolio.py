@@ -70,8 +70,8 @@ def arms(search: Auto) -> list[TestKind]:
     """
     n, D, known = len(search.history), len(search.owner), not in_steps(search)
     alike = search.options.alike and known and const.WIDEST_MODEL >= D
-    late = n >= const.FIRST_APART or not all_matter(search)
-    everywhere = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, late or not alike)) if wanted]
+    apart = search.options.apart and (n >= const.FIRST_APART or not all_matter(search))
+    everywhere = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, apart or not alike)) if wanted]
     if search.history.constrained:
         everywhere = [TestKind.ALL]
     close = known and search.free.any() and can_be_local(search, n, D)
@@ -99,7 +99,8 @@ def found_arms(search: Auto) -> list[TestKind]:
 
 def can_be_local(search: Auto, n: int, d: int) -> bool:
     """Whether n points can tell a slope in d coordinates, and every point near the best one is allowed."""
-    return search.noisy is False and not confined(search) and n > const.ENOUGH * d
+    exact = search.options.close and search.noisy is False
+    return exact and not confined(search) and n > max(const.FIRST_PROBE, const.ENOUGH * d)
 
 
 def confined(search: Auto) -> bool:
@@ -113,7 +114,7 @@ def in_steps(search: Auto) -> bool:
     After tests, which repeat the value where nothing that matters was changed, this also says that many of them did.
     """
     y = search.history.distinct
-    return search.options.plateaus and len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
+    return len(y) - len(np.unique(y)) >= const.PLATEAUS * max(len(y), const.DESIGN)
 
 
 def all_matter(search: Auto) -> bool:

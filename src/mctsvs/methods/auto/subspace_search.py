@@ -25,7 +25,6 @@ from mctsvs.gp.quasi_newton import Pairs
 from mctsvs.gp.standardize import Standardization
 from mctsvs.gp.trust_region import TrustRegion
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.portfolio import Candidate, in_turn
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.state import Saved
@@ -63,13 +62,12 @@ class View:
 
 @dataclass
 class Surrogate:
-    """A model of few coordinates: a joint kernel, and with `additive` one of each coordinate with short lengthscales.
+    """A model of few coordinates: a joint kernel, and for a few one of each coordinate with short lengthscales.
 
     The first carries the interplay of the variables, the second the sharp shape that many objectives have along each of
     them. Unlike `gp.model.Model` it may see other points each time, and is now and then fitted from several starts.
     """
 
-    additive: bool
     theta: Array | None = None
     pairs: Pairs = field(default_factory=list)
     fitted: int = -1  # points at the last fit
@@ -84,7 +82,7 @@ class Surrogate:
             X, y = X[rows], y[rows]
         standard = Standardization.of(np.append(y, level), winsorise=False)
         values = standard.values[:-1]
-        kernel = KERNELS["joint-additive" if self.additive and d <= const.MOST_ADDITIVE else "se"]
+        kernel = KERNELS["joint-additive" if d <= const.MOST_ADDITIVE else "se"]
         prior = PRIORS["found"](kernel, d)
         if view.variable is not None:
             kernel = TiedLengthscales(kernel, view.variable)
@@ -113,7 +111,7 @@ class Surrogate:
 
 
 class SubspaceModel(Saved):
-    """The next point in the found variables' coordinates, for the parts of the method that are switched on."""
+    """The next point in the found variables' coordinates."""
 
     saved = ("variables", "of_all", "of_best", "region", "turn", "epoch", "restart", "hopeless")
     variables: Indices  # those found
@@ -125,14 +123,14 @@ class SubspaceModel(Saved):
     restart: list[Array]  # first points of a new epoch
     hopeless: int = 0  # points in a row that promised nothing
 
-    def __init__(self, options: AutoOptions) -> None:
-        self.options, self.variables = options, np.empty(0, dtype=np.intp)
+    def __init__(self) -> None:
+        self.variables = np.empty(0, dtype=np.intp)
         self.region, self.restart = TrustRegion(), []
         self.forget()
 
     def forget(self) -> None:
         """Other coordinates or another epoch: fit from scratch."""
-        self.of_all, self.of_best = Surrogate(self.options.additive), Surrogate(self.options.additive)
+        self.of_all, self.of_best = Surrogate(), Surrogate()
 
     def take(self, variables: Indices) -> None:
         """The variables found by now."""
@@ -173,7 +171,7 @@ class SubspaceModel(Saved):
             posterior, standard = model.posterior(X, y, view)
             return self._search(_with_fantasies(posterior, view), float(standard.values[-1]), view, rng)
 
-        best = self.options.best and self.turn % 2 == 0 and n >= 2 * const.FEW * d
+        best = self.turn % 2 == 0 and n >= 2 * const.FEW * d
         candidate = in_turn(self.of_best if best else None, self.of_all, ask, view.X)
         self.hopeless = self.hopeless + 1 if candidate.promise < const.HOPELESS else 0
         return candidate
@@ -194,7 +192,7 @@ class SubspaceModel(Saved):
         d, incumbent = len(view.incumbent), view.incumbent
         low, high = np.zeros(d), np.ones(d)
         way = rng.random()
-        local = self.options.box and 1 / 3 <= way < 2 / 3
+        local = 1 / 3 <= way < 2 / 3
         if way < 1 / 3 and view.size > 2:
             k = view.size
             kept = rng.permutation(k)[int(rng.integers(1, max(2, k // 2) + 1)) :]
