@@ -217,3 +217,14 @@ def test_a_model_ranks_those_first_that_change_its_mean_most() -> None:
 def test_what_a_trial_was_for_is_a_number_that_stays() -> None:
     """It is kept in studies, which later versions read."""
     assert {role.name: role.value for role in Role} == {"REPEAT": 1, "RANKED": 2, "DRAWN": 3, "HALVED": 4, "JOINT": 5}
+
+
+def test_places_in_a_ranking_are_counted_from_one() -> None:
+    opt = Optimizer([(0, 1)] * 20, method="random", seed=0)
+    for _ in range(40):
+        (trial,) = opt.ask()
+        opt.tell(trial, float(3 * trial.x[5] - 2 * trial.x[17]))
+    places = {row.name: row.rank for row in opt.variables(ranked=True)}
+    assert sorted(place or 0 for place in places.values()) == list(range(1, 21))
+    assert {places["x5"], places["x17"]} == {1, 2}
+    assert all(row.rank is None for row in opt.variables())

@@ -92,6 +92,7 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
         (NonlinearConstraint(lambda x: x[:2], [0.0] * 3, [1.0] * 2), "3 lower limits and 2 upper ones"),
         (NonlinearConstraint(lambda x: "a", 0.0, 1.0), "returned 'a': it must return numbers"),  # type: ignore[arg-type, return-value]
         (3, "constraint 1 is 3"),
+        (["x0 + x1 <= 0.5", "x2 + x3 >= 2.5"], "satisfies the constraint 'x2 . x3 >= 2.5': change it"),
     ],
 )
 def test_what_no_point_can_satisfy_is_said_at_once(constraints: Any, why: str) -> None:
