@@ -8,7 +8,8 @@ fast tests run that reach the changed line, the fastest first. Changes are drawn
 studies and of statements about variables and noise.
 
 A line is printed for every survivor, and a row of a Markdown table for every folder. build/mutants keeps the results;
-`--again FILE` tries the survivors of such a file once more. Do not edit tests meanwhile. Needs Linux and the extra `test`.
+`--again FILE` tries the survivors of such a file once more. Do not edit tests meanwhile. Needs Linux, and the extra
+`test`.
 """
 
 from __future__ import annotations

@@ -181,6 +181,7 @@ def test_all_are_said_to_act_only_where_five_of_six_drawn_at_random_do(seed: int
 
 def test_a_category_that_acts_is_found() -> None:
     space = {f"k{i}": mctsvs.Categorical(["a", "b", "c", "d"]) for i in range(8)}
+    tried = set()
     for seed in range(3):
         opt = Optimizer(space, budget=60, seed=seed, method="random", explain=0.5)
         for _ in range(60):
@@ -190,7 +191,9 @@ def test_a_category_that_acts_is_found() -> None:
                 assert trial.purpose.startswith("changing one variable")
                 best = next(t for t in opt.trials if t.number == opt.best.number)
                 assert sum(trial.params[name] != best.params[name] for name in space) <= 1
+                tried.add(trial.params[f"k{int(trial.variables[0])}"])
         assert opt.variables().active == ["k6", "k3"]
+    assert tried == set("abcd"), "any other category"
 
 
 def test_half_of_the_variables_in_doubt_is_never_none_nor_all_of_them() -> None:

@@ -154,8 +154,10 @@ def test_a_data_frame_says_which_choice_it_means() -> None:
         tables.rows(frame, region, "minimize")
 
 
-@pytest.mark.needs("pandas")
+@pytest.mark.needs("pandas", "pyarrow")
 def test_choices_that_are_numbers_are_numbers_in_a_data_frame(tmp_path: Path) -> None:
+    import pandas
+
     space = {
         "batch": Ordinal([16, 32]),
         "rate": Categorical([0.1, 2.5]),
@@ -169,6 +171,9 @@ def test_choices_that_are_numbers_are_numbers_in_a_data_frame(tmp_path: Path) ->
         for name in ("batch", "rate", "on"):
             assert table[name].tolist() == [t.params[name] for t in study.trials]
         assert {json.dumps(cell) for cell in table["kind"]} <= {"1", '"\\"1\\""'}, "1 and the text are told apart"
+        study.export(tmp_path / "t.parquet")
+        written = pandas.read_parquet(tmp_path / "t.parquet")
+        assert [written[name].dtype.kind for name in ("batch", "rate", "on")] == ["i", "f", "b"]
 
 
 def test_a_trial_that_waits_is_no_failed_evaluation(tmp_path: Path) -> None:
