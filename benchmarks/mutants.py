@@ -337,7 +337,7 @@ def main() -> int:
             file.write(json.dumps(asdict(mutant)) + "\n")
         if mutant.result in ("survived", "not reached"):
             print(f"{mutant.result}  {mutant.file}:{mutant.line}  {mutant.text}", flush=True)
-    print("\n| package | mutants | killed | survived |\n|---|---|---|---|")
+    print("\n| package | changes | killed | survived |\n|---|---|---|---|")
     for folder, count in counts.items():
         killed = count["killed"] + count["hung"]
         print(f"| {folder} | {count.total()} | {killed} | {count.total() - killed} |")

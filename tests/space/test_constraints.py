@@ -119,6 +119,15 @@ def test_bools_of_numpy_are_bools(kind: Any) -> None:
     assert max(trial.x[0] for trial in opt.ask(20)) <= 0.2
 
 
+@pytest.mark.parametrize("none", [None, (), []])
+def test_no_constraints_may_be_said_in_any_way(none: Any, tmp_path: Path) -> None:
+    opt = Optimizer(BOX, constraints=none, seed=0)
+    assert np.array_equal(opt.ask()[0].x, Optimizer(BOX, seed=0).ask()[0].x)
+    for _ in range(2):
+        with Study(tmp_path / "s.db", BOX, constraints=none) as study:
+            study.ask()
+
+
 def test_a_thin_region_is_no_equality() -> None:
     (trial,) = Optimizer(BOX, constraints=["x0 + x1 <= 1", "x0 + x1 >= 0.999", "x0 >= 0.3", "x1 >= 0.3"]).ask()
     assert 0.999 <= trial.x[0] + trial.x[1] <= 1.0
