@@ -1,4 +1,4 @@
-"""Ctrl-C for the tests, a data directory of their own, the mark of those that need a library, and what is not measured."""
+"""Ctrl-C for the tests, a data directory of their own, the mark of those that need a library; what is not measured."""
 
 from __future__ import annotations
 
