@@ -1,11 +1,12 @@
-"""Ctrl-C for the tests, a data directory of their own, and the mark of those that need a library."""
+"""Ctrl-C for the tests, a data directory of their own, the mark of those that need a library; what is not measured."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +41,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for module in modules:
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Coverage is not measured in slow tests and in those of benchmarks: that would make them slower still."""
+    for item in items:
+        if item.get_closest_marker("slow") or Path(__file__).parent / "bench" in item.path.parents:
+            item.add_marker("no_cover")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """The programs that such a test starts are not measured either."""
+    unmeasured = item.get_closest_marker("no_cover") is not None
+    measure = os.environ.pop("COVERAGE_PROCESS_CONFIG", None) if unmeasured else None
+    try:
+        return (yield)
+    finally:
+        if measure is not None:
+            os.environ["COVERAGE_PROCESS_CONFIG"] = measure

@@ -128,6 +128,49 @@ def test_a_steep_exact_function_is_not_taken_for_noise() -> None:
         assert opt.noisy is False
 
 
+def test_of_noise_that_was_seen_but_not_told_one_of_the_best_trials_is_recommended() -> None:
+    for seed in range(3):
+        f, opt = noisy(seed, 0.02), Optimizer(SPACE, method="bo-dsp", seed=seed)
+        for _ in range(30):
+            (trial,) = opt.ask()
+            opt.tell(trial, f(trial.x))
+        point = opt.trials[0].x
+        for _ in range(2):
+            opt.add(point, f(point))
+        assert opt.noisy
+        values = sorted(float(t.value or 0.0) for t in opt.trials)
+        assert float(opt.recommend().trial.value or 0.0) <= values[4]
+
+
+@pytest.mark.parametrize("method", ["bo-dsp", "auto"])
+def test_a_recommendation_to_maximize_is_that_to_minimize_with_the_other_sign(method: str) -> None:
+    low = mctsvs.minimize(noisy(1), SPACE, budget=30, seed=1, noise=0.1, method=method, replicates=0)
+    f = noisy(1)
+    high = mctsvs.maximize(lambda x: -f(x), SPACE, budget=30, seed=1, noise=0.1, method=method, replicates=0)
+    assert np.array_equal(low.x, high.x)
+    assert high.fun == pytest.approx(-low.fun)
+    assert low.recommendation is not None
+    assert high.recommendation is not None
+    assert high.recommendation.sd == pytest.approx(low.recommendation.sd)
+    assert abs(low.fun - bowl(low.x)) < 0.5
+
+
+def test_the_expected_values_follow_every_evaluation() -> None:
+    """Also where trials were waiting when they were last looked at."""
+    opt = Optimizer(SPACE, method="bo-dsp", seed=0, noise=0.1)
+    for _ in range(12):
+        (trial,) = opt.ask()
+        opt.tell(trial, bowl(trial.x))
+    (waiting,) = opt.ask()
+    where = np.array([waiting.unit])
+    before, _ = opt._core.expected(where)
+    opt.tell(waiting, bowl(waiting.x) + 5.0)
+    (trial,) = opt.ask()
+    opt.tell(trial, bowl(trial.x))
+    after, _ = opt._core.expected(where)
+    assert after[0] > before[0] + 0.1
+
+
 def test_noise_that_is_known_need_not_be_asked_about() -> None:
     for noise in (0.0, 0.1):
         opt = Optimizer(SPACE, seed=0, noise=noise)

@@ -118,6 +118,12 @@ def test_trials_are_told_once_and_to_their_own_optimizer() -> None:
         opt.tell(trial, 2.0)
 
 
+@pytest.mark.parametrize("budget", [None, 100])
+def test_as_many_trials_as_are_asked_for(budget: int | None) -> None:
+    opt = Optimizer([(0, 1)] * 3, seed=0, budget=budget)
+    assert [len(opt.ask(n)) for n in (1, 5, 12)] == [1, 5, 12]
+
+
 def test_infinite_values_are_failures() -> None:
     opt = Optimizer([(0, 1)] * 3)
     for value in (float("inf"), float("-inf"), None):

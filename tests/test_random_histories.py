@@ -477,5 +477,6 @@ HISTORIES = settings(
 )
 
 
+@pytest.mark.no_cover
 def test_four_views_of_a_random_history_agree() -> None:
     run_state_machine_as_test(RandomHistories, settings=HISTORIES)

@@ -172,6 +172,7 @@ def test_a_study_that_fails_again_and_again_gives_what_there_is(tmp_path: Path) 
     assert (result.status, result.nfev, result.fun) == (StopStatus.FAILING, 4, 1.0)
 
 
+@pytest.mark.no_cover
 def test_a_type_checker_refuses_a_misspelt_argument(tmp_path: Path) -> None:
     api = pytest.importorskip("mypy.api")
     file = tmp_path / "slip.py"

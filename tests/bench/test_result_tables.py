@@ -33,7 +33,7 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> first column of a table withou
         "points at once": "runs of four commands, on one problem",
     },
     "paper": {"claim of the paper": WORDS, "what": "estimates, from recorded seconds"},
-    "reliability": {"accident": WORDS, "what": PRINTED},
+    "reliability": {"accident": WORDS, "what": PRINTED, "package": PRINTED},
     "speed": {"part": PRINTED, "run": PRINTED},
 }
 HEADER = re.compile(r"^\| *([^|]*?) *\|.*\n\|[ -]*-", re.MULTILINE)

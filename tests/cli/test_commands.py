@@ -133,6 +133,7 @@ def test_a_run_of_ones_own_loads_no_benchmark(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.no_cover
 def test_minimize_alone_loads_no_study() -> None:
     code = (
         "import sys, mctsvs; mctsvs.minimize(lambda x: float(x.sum()), [(0, 1)] * 3, budget=12); "

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mctsvs import Categorical, Float, Integer, Space
-from mctsvs.optimizer.active_variables import Evidence, Points, VariableStatus, VariableStatuses, rows_of, summary_of
+from mctsvs.optimizer.active_variables import (
+    Evidence,
+    Points,
+    VariableStatus,
+    VariableStatuses,
+    quantile,
+    rows_of,
+    summary_of,
+)
 
 
 def evidence(space: Space, X: Any, outputs: Any, noise: float | None = None, *, exact: bool = True) -> Evidence:
@@ -109,6 +117,8 @@ def test_an_infinite_constraint_is_beyond_all_others() -> None:
     assert (rows["x0"].output, rows["x0"].effect, rows["x0"].share) == ("c", 2.0, 1.0)
     assert (rows["x1"].output, rows["x1"].effect, rows["x1"].share) == ("c", 1.0, 0.5)
     assert not evidence(space, X, [[1.0, -inf]] * 5).active.any()
+    zeros = evidence(space, X, [[1.0, 0.0], [1.0, inf], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    assert zeros.active.tolist() == [True, False, False], "also where all finite values are the same"
     assert not evidence(space, X, outputs[:1] * 2 + outputs[1:2] * 3, noise=0.1, exact=False).active.any()
 
 
@@ -127,6 +137,49 @@ def test_under_noise_inert_variables_are_rarely_named(told: Any) -> None:
         right += int(evidence(space, X, y, noise=noise, exact=False).active[0])
     assert wrong < 12
     assert right == 400
+
+
+def test_a_difference_must_be_larger_the_more_pairs_there_are_and_the_less_is_known_of_the_noise() -> None:
+    """Of a thousand runs without any difference, ten say that there is one, whatever the number of pairs."""
+    assert quantile(np.inf, 1) == pytest.approx(2.5758, abs=1e-4), "two-sided, at one percent"
+    assert quantile(np.inf, 100) == pytest.approx(3.8906, abs=1e-4)
+    assert quantile(4.0, 1) == pytest.approx(4.6041, abs=1e-4), "Student's distribution"
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=2, max_size=12, unique=True), st.randoms())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_what_is_left_to_be_explained_is_the_closest_pair(points: Any, random: Any) -> None:
+    """Of all points that differ in value, by more than a share of the range, though in no variable known to act."""
+    values = [random.choice([0.0, 1.0, 10.0]) for _ in points]
+    found = evidence(Space.of([Integer(0, 2)] * 4), points, values)
+    spread = max(values) - min(values) or 1.0
+    left = {}
+    for i, j in combinations(range(len(points)), 2):
+        differ = [v for v in range(4) if points[i][v] != points[j][v]]
+        if abs(values[i] - values[j]) > 0.2 * spread and not found.active[differ].any():
+            left[i, j] = len(differ)
+    pair = found.unresolved(0.2)
+    assert (pair is None) == (not left)
+    if pair is not None:
+        assert left[pair] == min(left.values())
+
+
+def test_under_noise_it_is_enough_that_one_of_two_points_was_evaluated_again() -> None:
+    space = Space.of([Float(0, 1)] * 2)
+    X = [[0, 0]] * 4 + [[1, 0], [0, 1]]
+    found = evidence(space, X, [0.0, 0.1, -0.1, 0.0, 5.0, 0.1], noise=0.1, exact=False)
+    assert found.active.tolist() == [True, False]
+    alone = evidence(space, X[3:], [0.0, 5.0, 0.1], noise=0.1, exact=False)
+    assert not alone.active.any(), "none was"
+
+
+def test_a_row_is_a_sentence() -> None:
+    assert str(VariableStatus("a", "unchanged", changes=1)) == "a changed nothing at 1 point"
+    assert (
+        str(VariableStatus("a", "unchanged", changes=3, together=2))
+        == "a changed nothing at 3 points together with 2 others"
+    )
+    assert str(VariableStatus("a", "untested")) == "a was not tested"
 
 
 def test_the_list_says_what_may_be_printed() -> None:

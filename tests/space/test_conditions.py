@@ -63,6 +63,20 @@ def test_what_does_not_exist_is_absent() -> None:
     assert len(seen) == 8
 
 
+def test_a_variable_may_stand_before_those_that_it_depends_on() -> None:
+    space = Space.of(
+        {
+            "c": Float(0, 1, when={"b": [2, 3]}),
+            "b": Integer(1, 3, when={"a": True}),
+            "a": Boolean(),
+        }
+    )
+    for u in np.random.default_rng(0).random((100, space.n_coordinates)):
+        params = space.params(space.snap(u))
+        assert ("b" in params) == params["a"]
+        assert ("c" in params) == (params.get("b", 0) >= 2)
+
+
 def test_absent_variables_change_nothing() -> None:
     space = Space.of(SVM)
     u = space.encode_params({"kernel": "linear", "penalty": 1.0, "scaled": False})

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
-from mctsvs import Categorical, Fixed, Float, Integer, Optimizer, Study, minimize
+from mctsvs import Categorical, Fixed, Float, Integer, Optimizer, Ordinal, Study, minimize
 from mctsvs.methods.registry import METHODS
 from mctsvs.space import Region, Space
 from mctsvs.space.deduplicate import SpaceExhausted
+from mctsvs.space.linear_constraints import Ruler
 from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array, InputError, StudyError
 
@@ -91,6 +92,7 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
         (NonlinearConstraint(lambda x: x[:2], [0.0] * 3, [1.0] * 2), "3 lower limits and 2 upper ones"),
         (NonlinearConstraint(lambda x: "a", 0.0, 1.0), "returned 'a': it must return numbers"),  # type: ignore[arg-type, return-value]
         (3, "constraint 1 is 3"),
+        (["x0 + x1 <= 0.5", "x2 + x3 >= 2.5"], "satisfies the constraint 'x2 . x3 >= 2.5': change it"),
     ],
 )
 def test_what_no_point_can_satisfy_is_said_at_once(constraints: Any, why: str) -> None:
@@ -115,6 +117,15 @@ def test_a_function_says_true_or_false_before_anything_is_evaluated(answer: Any)
 def test_bools_of_numpy_are_bools(kind: Any) -> None:
     opt = Optimizer(BOX, seed=0, constraints=lambda x: kind(bool(x[0] <= 0.2)))
     assert max(trial.x[0] for trial in opt.ask(20)) <= 0.2
+
+
+@pytest.mark.parametrize("none", [None, (), []])
+def test_no_constraints_may_be_said_in_any_way(none: Any, tmp_path: Path) -> None:
+    opt = Optimizer(BOX, constraints=none, seed=0)
+    assert np.array_equal(opt.ask()[0].x, Optimizer(BOX, seed=0).ask()[0].x)
+    for _ in range(2):
+        with Study(tmp_path / "s.db", BOX, constraints=none) as study:
+            study.ask()
 
 
 def test_a_thin_region_is_no_equality() -> None:
@@ -186,6 +197,15 @@ def test_repair_is_the_nearest_point_of_a_half_space() -> None:
     for u in rng.random((20, 3)):
         best = np.sqrt(((grid - u) ** 2).sum(axis=1).min())
         assert np.linalg.norm(region.repair(u) - u) <= best + 1e-6
+
+
+def test_whole_numbers_are_repaired_to_the_nearest_that_are_allowed() -> None:
+    region = Region(Space.of({"a": Integer(5, 20), "b": Integer(-9, 20)}), "2*a + b <= 27")
+    for a, b in ((10, 10), (12, 4), (20, -9), (5, 18)):
+        point = region.space.decode(region.repair(region.space.encode(np.array([a, b], float))))
+        assert 25 <= 2 * point[0] + point[1] <= 27
+        nearest = min(abs(i - a) / 15 + abs(j - b) / 29 for i in range(5, 21) for j in range(-9, 21) if 2 * i + j <= 27)
+        assert abs(point[0] - a) / 15 + abs(point[1] - b) / 29 <= nearest + 0.15
 
 
 def test_a_point_of_the_users_that_violates_names_the_constraint() -> None:
@@ -314,6 +334,38 @@ def test_the_pull_of_a_cut_is_its_gradient() -> None:
         step = np.eye(2)[i] * h
         slope = ((cut.excess(z + step) ** 2).sum() - (cut.excess(z - step) ** 2).sum()) / (2 * h)
         assert pull[i] == pytest.approx(slope, rel=1e-4)
+
+
+def test_what_a_half_space_measures_is_the_value_of_every_kind_of_variable() -> None:
+    """From coordinates to shares of the range and back: few and many whole numbers, a log scale, a falling list."""
+    kinds = {
+        "few": Integer(2, 9),
+        "many": Integer(-5, 5000),
+        "log": Float(1e-4, 10.0, log=True),
+        "falling": Ordinal([30, 20, 5]),
+        "plain": Float(-1.0, 3.0),
+    }
+    space = Space.of(kinds)
+    ruler = Ruler(space, np.arange(len(kinds)))
+    for params in space_points(space):
+        u = space.encode_params(params)
+        shares = (space.vector(params) - space.bounds[:, 0]) / np.diff(space.bounds, axis=1)[:, 0]
+        assert ruler.read(u[None])[0] == pytest.approx(shares, abs=1e-9)
+        assert ruler.write(shares[None])[0] == pytest.approx(u, abs=1e-9)
+
+
+def space_points(space: Space) -> list[dict[str, Any]]:
+    U = np.random.default_rng(0).random((40, space.n_coordinates))
+    return [space.params(space.snap(u)) for u in U]
+
+
+def test_room_is_the_distance_from_the_half_spaces_that_are_moved_in() -> None:
+    region = Region(Space.of([(0.0, 1.0)] * 4), ["x0 + x1 <= 1", "x2 <= 0.75"])
+    U = np.array([[0.2, 0.2, 0.5, 0.0], [0.5, 0.5, 0.0, 1.0]])
+    assert region.room(U, np.array([0])) == pytest.approx(np.array([0.6, 0.0]) / np.sqrt(2))
+    assert region.room(U, np.array([2])) == pytest.approx([0.25, 0.75])
+    assert region.room(U, np.array([0, 2])) == pytest.approx([0.25, 0.0])
+    assert region.room(U, np.array([3])) == pytest.approx([1.0, 1.0]), "no half-space is near"
 
 
 def test_a_fixed_variable_is_its_value_and_an_absent_one_is_0() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs import Categorical, Float, Integer, Study
+from mctsvs import Boolean, Categorical, Float, Integer, Study
 from mctsvs.methods.registry import METHODS
 from mctsvs.optimizer import Optimizer
 from mctsvs.space import Region, Space
@@ -62,6 +62,32 @@ def test_a_known_point_moves_as_little_as_possible() -> None:
     known.add(unit)
     moved = space.decode(known.fresh(unit, np.array([1]), 7))
     assert moved.tolist() in ([4.0, 3.0, 4.0], [4.0, 5.0, 4.0])
+
+
+def test_a_known_point_of_continuous_variables_moves_a_little_in_those_that_may_be_moved() -> None:
+    region = Region(Space.of([(0.0, 1.0)] * 6))
+    known, unit = KnownPoints(region, seed=0), np.full(6, 0.5)
+    known.add(unit)
+    for number in range(20):
+        moved = known.fresh(unit, np.array([1, 4]), number)
+        assert np.isin(np.flatnonzero(moved != unit), [1, 4]).all()
+        assert 0.0 < np.abs(moved - unit).max() < 0.1
+
+
+def test_a_known_point_moves_in_variables_that_exist_there() -> None:
+    """Those asked for, where they do; else any."""
+    space = {"on": Boolean(), "a": Float(0, 1), "b": Float(0, 1, when={"on": True})}
+    region = Region(Space.of(space))
+    known = KnownPoints(region, seed=0)
+    off = region.space.encode_params({"on": False, "a": 0.5})
+    on = region.space.encode_params({"on": True, "a": 0.5, "b": 0.5})
+    known.add(off)
+    known.add(on)
+    for number in range(20):
+        moved = region.space.params(known.fresh(on, np.array([2]), number))
+        assert (moved["on"], moved["a"]) == (True, 0.5)
+        assert moved["b"] != 0.5
+        assert region.space.params(known.fresh(off, np.array([2]), number)) != {"on": False, "a": 0.5}
 
 
 def test_a_restored_run_still_knows_its_points() -> None:

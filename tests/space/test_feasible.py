@@ -26,6 +26,7 @@ BITS = {f"p{i}": Boolean() for i in range(7)}
 PAIR = {"a": Integer(0, 30), "b": Integer(0, 30)}
 THREE = {"a": Integer(0, 7), "b": Integer(0, 7), "c": Integer(0, 7)}
 MATRIX = {f"m{i}{j}": Integer(0, 1) for i in range(3) for j in range(3)}
+ABSENT = {"on": Boolean(), "a": Integer(0, 3), "b": Integer(1, 3, when={"on": True})}
 LINES = [*("".join(f"+ m{i}{j}" for j in range(3))[2:] + " == 1" for i in range(3))]
 LINES += [*("".join(f"+ m{i}{j}" for i in range(3))[2:] + " == 1" for j in range(3))]
 
@@ -49,6 +50,11 @@ FAMILIES: dict[str, tuple[Mapping[str, Any], Any, int]] = {
     "steps": ({n: Float(0.0, 1.0, step=0.1) for n in "abc"}, "0.1*a + 0.1*b + 0.1*c == 0.1", 66),
     "assignments": (MATRIX, LINES, 6),
     "far from each other": (PAIR, lambda p: (7 * p["a"] + 3 * p["b"]) % 31 == 0 and p["a"] % 4 == 1, 8),
+    "an absent variable": (
+        {"on": Boolean(), "a": Integer(0, 3), "b": Integer(1, 3, when={"on": True})},
+        "a + b <= 3",
+        10,
+    ),
     "an inequality": (THREE, "a + 2*b <= c", 70),
 }
 
@@ -183,6 +189,7 @@ def test_a_point_that_is_not_allowed_moves_to_one_nearby() -> None:
     assert np.abs(space.decode(near) - [0, 1, 2, 3, 4, 5]).sum() <= 2.0
 
 
+@pytest.mark.no_cover
 def test_the_default_beats_random_orders() -> None:
     """Costs of an assignment, over 10 seeds; without any gain the chance of 8 wins or more is 5 percent."""
     wins = 0

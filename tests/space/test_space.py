@@ -357,6 +357,8 @@ BAD_SPECS: list[tuple[object, str]] = [
     ("abc", "'abc' must be a list"),
     (7, "7 must be a list"),
     (np.array(7.0), "7.* must be a list"),
+    (np.array([[0, 1], [0.5, 0.2]]), r"variable 'x1': bounds \(0.5, 0.2\) are reversed"),
+    (np.array([[0, 1], [0.5, 0.5]]), r"variable 'x1': bounds \(0.5, 0.5\) are equal"),
 ]
 
 

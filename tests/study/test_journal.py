@@ -203,6 +203,16 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+def test_a_file_that_is_not_there_is_missed_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"cannot open the study '.*none.db': there is no such file"):
+        salvage(tmp_path / "none.db", tmp_path / "new.db")
+    with pytest.raises(StudyError, match=r"cannot open the study '.*s.db': the folder '.*nowhere' does not exist"):
+        salvage(tmp_path / "nowhere" / "s.db", tmp_path / "new.db")
+    with pytest.raises(StudyError, match="it is a folder"):
+        salvage(tmp_path, tmp_path / "new.db")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("version", [0, journal.FORMAT + 1])
 def test_another_format_is_refused(version: int, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.db"

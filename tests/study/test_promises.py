@@ -13,6 +13,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 compiled = pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler")
 
 
+@pytest.mark.no_cover
 @compiled
 @pytest.mark.skipif(sys.platform != "linux", reason="calls of libc are replaced as on Linux")
 def test_no_call_that_fails_costs_anything() -> None:

@@ -212,6 +212,21 @@ def test_another_study_is_refused_with_the_difference(
         assert (study.method, study.seed, len(study.pending)) == ("mcts-vs-rs", 3, 1)
 
 
+def test_a_study_of_other_names_is_refused_with_the_first_of_them(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", {"a": (0, 1), "b": (0, 1)}) as study:
+        study.ask()
+    with pytest.raises(StudyError, match="the variable 'b' has another name, 'c'"):
+        Study(tmp_path / "s.db", {"a": (0, 1), "c": (0, 1)})
+
+
+def test_points_of_another_study_fit_by_their_names(tmp_path: Path) -> None:
+    with Study(tmp_path / "s.db", {"a": (0, 1), "b": (0, 2)}, method="random") as study:
+        study.optimize(lambda p: p["a"], 5)
+        with Study(tmp_path / "t.db", {"b": (0, 3), "a": (0, 1)}) as other:
+            assert other.import_points(study) == 5
+            assert [t.params for t in other.trials] == [pytest.approx(t.params) for t in study.trials]
+
+
 def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Study(path, BOX, seed=0) as study:
@@ -346,14 +361,18 @@ def test_importing_from_optuna(tmp_path: Path) -> None:
         if trial.number == 4:
             raise ZeroDivisionError
         x, n = trial.suggest_float("x", 0, 1), trial.suggest_int("n", 1, 5)
+        if trial.number == 6:
+            raise ZeroDivisionError
         return float(x + n)
 
     theirs = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     theirs.optimize(f, n_trials=10, catch=ZeroDivisionError)
     space = {"x": Float(0, 1), "n": Integer(1, 5)}
     with Study(tmp_path / "s.db", space) as study:
-        assert study.import_points(theirs) == 9  # the one that failed had no point
+        assert study.import_points(theirs) == 9  # one of the two that failed had no point
         assert study.best.value == theirs.best_value
+        assert [t.message for t in study.trials] == [""] * 5 + ["failed in Optuna trial 6"] + [""] * 3
+        assert [t.failed for t in study.trials] == [False] * 5 + [True] + [False] * 3
     with Study(tmp_path / "t.db", space, direction="maximize") as study, pytest.raises(InputError, match="minimize"):
         study.import_points(theirs)
     with (
@@ -405,6 +424,7 @@ def test_dataframe(tmp_path: Path) -> None:
         assert table["phase"][0] == "first points"
         assert table["worker"][:20].str.contains(f"process {os.getpid()}").all()
         assert (table["told"][:20] >= table["asked"][:20]).all()
+        assert (table["thinking"] > 0).all()
         assert table["told"].isna().tolist() == [False] * 20 + [True]
         assert table["layers"].tolist() == [t.params["layers"] for t in study.trials]
         assert table["value"].isna().sum() == sum(t.failed for t in study.trials) + 1

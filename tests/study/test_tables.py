@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from mctsvs import Boolean, Categorical, Float, InputError, Integer, Optimizer, Ordinal, Space, minimize
+from mctsvs import Boolean, Categorical, Float, InputError, Integer, Optimizer, Ordinal, Space, Study, minimize
 from mctsvs.optimizer.trial import TrialDetails
 from mctsvs.study import tables
 
@@ -151,6 +152,28 @@ def test_a_data_frame_says_which_choice_it_means() -> None:
     frame.columns = ["a", "a"]
     with pytest.raises(InputError, match="the column 'a' twice"):
         tables.rows(frame, region, "minimize")
+
+
+@pytest.mark.needs("pandas", "pyarrow")
+def test_choices_that_are_numbers_are_numbers_in_a_data_frame(tmp_path: Path) -> None:
+    import pandas
+
+    space = {
+        "batch": Ordinal([16, 32]),
+        "rate": Categorical([0.1, 2.5]),
+        "on": Boolean(),
+        "kind": Categorical([1, "1"]),
+    }
+    with Study(tmp_path / "s.db", space, method="random") as study:
+        study.optimize(lambda p: p["rate"], 6)
+        table = study.to_dataframe()
+        assert [table[name].map(type).unique().tolist() for name in ("batch", "rate", "on")] == [[int], [float], [bool]]
+        for name in ("batch", "rate", "on"):
+            assert table[name].tolist() == [t.params[name] for t in study.trials]
+        assert {json.dumps(cell) for cell in table["kind"]} <= {"1", '"\\"1\\""'}, "1 and the text are told apart"
+        study.export(tmp_path / "t.parquet")
+        written = pandas.read_parquet(tmp_path / "t.parquet")
+        assert [written[name].dtype.kind for name in ("batch", "rate", "on")] == ["i", "f", "b"]
 
 
 def test_a_trial_that_waits_is_no_failed_evaluation(tmp_path: Path) -> None:
