@@ -76,7 +76,6 @@ PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it se
 PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
 WINDOW = 30  # points that are remembered, or two batches
 HOPE = 0.03  # worth of the point that every arm is credited with in addition, the largest gain being 1
-FIRST_APART = 50  # evaluations before variables are told apart where all matter
 ENOUGH = 0.6  # points for each coordinate, from which on the local model has turns
 ROUNDS = 20  # batches left, fewer than which leave no time for tests
 

@@ -64,13 +64,10 @@ def in_turn(of_best: M | None, of_all: M, ask: Callable[[M], Candidate], known: 
 
 
 def arms(search: Auto) -> list[TestKind]:
-    """Of steps in all variables: alike unless values go in steps, close by where the local model has points enough.
-
-    Where all variables matter, the model that tells them apart comes later: early it costs more than it finds.
-    """
+    """Of steps in all variables: alike unless values go in steps, told apart unless they all matter, and close by."""
     n, D, known = len(search.history), len(search.owner), not in_steps(search)
     alike = search.options.alike and known and const.WIDEST_MODEL >= D
-    apart = search.options.apart and (n >= const.FIRST_APART or not all_matter(search))
+    apart = search.options.apart and not all_matter(search)
     everywhere = [kind for kind, wanted in ((TestKind.ALIKE, alike), (TestKind.APART, apart or not alike)) if wanted]
     if search.history.constrained:
         everywhere = [TestKind.ALL]
