@@ -1,20 +1,14 @@
-"""Which surrogate proposes next, from what the values tell of the function's shape.
+"""Which model proposes the next step: every one of them is an arm, and one rule deals the turns (`Portfolio`).
 
-One model of all variables treats them alike and knows the shape of a bowl; the other has a lengthscale for each of
-them, and finds the few that matter.
+One model treats variables alike and knows the shape of a bowl; one has a lengthscale for each of them, and finds the
+few that matter; one is a quadratic around the best point. Which of them can have a turn: `arms` and `found_arms`.
 
-Without noise, `Challenger`: the second has a turn now and then, soon again while its points are good, ever later while
-they are not. Where all variables matter, the first nearly always proposes the better points; but there are functions, a
-path past obstacles or the parts of a car, where some matter far more than others. How the values of a few points rank
-among all is enough to tell, long before one of them is the best. Its bad points are kept from the first model, which
-they would mislead: far away from where that one looks, they set a scale on which what it knows looks like nothing.
+Under noise no gain is sure, and no test tells whether few variables matter or many. There `ModelSelection` compares the
+first two: both are fitted without a part of the points and predict it. They take turns at first; later only one of them
+goes on, or both where nothing is clear and there are not many variables. They are compared early: once a search has
+gathered its points around an optimum, either predicts what lies between them.
 
-Under noise, `ModelSelection`: no test tells whether few variables matter or many, so the model that predicts better
-does. Both are fitted without a part of the points and predict it. They take turns at first; later only one of them goes
-on, or both where nothing is clear and there are not many variables. They are compared early: once a search has gathered
-its points around an optimum, either predicts what lies between them.
-
-In either search `in_turn` asks a model of all points and one of the best points alone. Bad points set a scale on which
+Within an arm `in_turn` asks a model of all points and one of the best points alone. Bad points set a scale on which
 the differences between good ones look like nothing; but a model of good points cannot know that bad ones are bad, and
 now and then asks for one again.
 """
