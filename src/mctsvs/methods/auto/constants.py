@@ -76,7 +76,7 @@ PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it se
 PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
 WINDOW = 30  # points that are remembered, or two batches
 HOPE = 0.03  # worth of the point that every arm is credited with in addition, the largest gain being 1
-ENOUGH = 0.6  # points for each coordinate, from which on the local model has turns
+ENOUGH, MOST_ENOUGH = 1.5, 60  # points for each coordinate, and in all, from which on the local model has turns
 ROUNDS = 20  # batches left, fewer than which leave no time for tests
 
 # the same under noise

@@ -161,7 +161,8 @@ class ActiveCountTest(Phase):
         if len(fresh) == 0:  # their answers decide
             return search.step_of(search.arm(portfolio.arms(search)), waiting), self
         if search.evaluated + len(waiting) < const.FIRST_PROBE:
-            return search.step_of(search.arm(portfolio.arms(search)), waiting), self
+            kind = TestKind.APART if portfolio.in_steps(search) else TestKind.ALIKE
+            return search.step_of(kind, waiting), self
         if len(fresh) == len(self.fresh) == len(search.everything) and portfolio.in_steps(search):
             return OptimiseFullSpace().next(search, waiting)
         return screening.probe(search, fresh[:size], waiting), ActiveCountTest(fresh[size:])

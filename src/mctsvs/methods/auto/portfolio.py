@@ -91,7 +91,7 @@ def found_arms(search: Auto) -> list[TestKind]:
 def can_be_local(search: Auto, n: int, d: int) -> bool:
     """Whether n points can tell a slope in d coordinates, and every point near the best one is allowed."""
     exact = search.options.close and search.noisy is False
-    return exact and not confined(search) and n > max(const.FIRST_PROBE, const.ENOUGH * d)
+    return exact and not confined(search) and n > max(const.FIRST_PROBE, min(const.ENOUGH * d, const.MOST_ENOUGH))
 
 
 def confined(search: Auto) -> bool:
