@@ -62,7 +62,7 @@ docs: $(VENV)/stamp-docs
 # sdist and wheel as a registry wants them; the wheel alone, in an empty environment, runs the README's first example,
 # and with the extra of tables also NAS-Bench-201
 package: $(VENV)/stamp-dev
-	rm -rf build/dist build/lib build/empty
+	rm -rf build/dist build/lib build/empty && mkdir -p build
 	$(BIN)/python -m build --no-isolation --outdir build/dist . > build/package.log
 	$(BIN)/twine check --strict build/dist/*
 	$(BIN)/check-wheel-contents build/dist/*.whl
