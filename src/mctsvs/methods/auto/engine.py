@@ -187,7 +187,11 @@ class Auto(Engine):
         return self.proposed - self.first_points.used
 
     def waits_for(self, kind: TestKind) -> bool:
-        return any(question.kind is kind for question in self.open.values())
+        return self.waiting_for(kind) > 0
+
+    def waiting_for(self, kind: TestKind) -> int:
+        """Points of this kind that wait for their value."""
+        return sum(question.kind is kind for question in self.open.values())
 
     @property
     def busy(self) -> Indices:
@@ -356,7 +360,7 @@ class Auto(Engine):
             return self.step_in_all(np.empty((0, len(self.owner))))
         x = X[best].copy()
         best = int(known[:best].sum())
-        step = self.local.propose(X[known][:, free], Y[known], best, self.rng, beside=self.waits_for(TestKind.CLOSE))
+        step = self.local.propose(X[known][:, free], Y[known], best, self.rng, beside=self.waiting_for(TestKind.CLOSE))
         x[free] = step.x
         return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level, step=step)
 

@@ -27,6 +27,7 @@ MOST = 400  # points of the model, the nearest
 RADIUS, LEAST = 0.2, 1e-7  # with which it begins again, and below which
 RIGHT = 0.1  # of the promised gain, from which on the region grows; below it shrinks
 SHRINK, SHRINK_DRAWN = 0.7, 0.95  # factors, after a step of the mean and after a draw
+LENGTHS = 4  # of the steps of a batch, each half as long as the one before
 PENALTIES = (10.0, 1e2, 1e3, 1e4)  # on squared violations, one after the other
 KEPT = 1e-3  # distance from a constraint's limit, of its change across the region
 
@@ -51,8 +52,11 @@ class LocalQuadratic:
     def __post_init__(self) -> None:
         self._known: tuple[tuple[float, ...], Regression] | None = None  # of the points of a batch, which share it
 
-    def propose(self, X: Array, Y: Array, best: int, rng: np.random.Generator, *, beside: bool) -> Step:
-        """A point (d,) from points X (n, d) and losses and constraints Y (n, 1 + m); `beside` another that waits."""
+    def propose(self, X: Array, Y: Array, best: int, rng: np.random.Generator, *, beside: int) -> Step:
+        """A point (d,) from points X (n, d) and losses and constraints Y (n, 1 + m); `beside` so many that wait.
+
+        Steps beside others are shorter and shorter, and then long again: nobody knows yet which length is right.
+        """
         base, others, change = X[best], np.delete(X, best, axis=0), np.delete(Y, best, axis=0) - Y[best]
         distance = np.linalg.norm(others - base, axis=1)
         if self.radius == 0.0:
@@ -62,22 +66,24 @@ class LocalQuadratic:
         if len(rows) == 0:
             away = rng.standard_normal(len(base)) / np.sqrt(len(base))
             return Step(np.clip(base + self.radius * away, 0.0, 1.0), self.radius, self.radius)
-        drawn = beside or self.failed
+        drawn = beside > 0 or self.failed
         units = np.abs(change[rows]).max(axis=0)
         units[units == 0.0] = 1.0
         changes = np.round(change[rows] / units / GRID) * GRID
+        radius = self.radius * 0.5 ** (beside % LENGTHS)
         key = (*X.shape, best, self.radius)
         if self._known is None or self._known[0] != key:
             self._known = key, Regression((others[rows] - base) / self.radius)
         regression = self._known[1]
         models = [regression.fit(column, rng if drawn else None) for column in changes.T]
-        low, high = -base / self.radius, (1.0 - base) / self.radius
+        low, high, share = -base / radius, (1.0 - base) / radius, radius / self.radius
+        models = [Quadratic(share * model.slope, share**2 * model.hessian) for model in models]  # in units of it
         step = models[0].minimum(low, high)
         if len(models) > 1:
             step = penalised_minimum(models, Y[best] / units, low, high)
-        x = np.clip(base + self.radius * step, 0.0, 1.0)
+        x = np.clip(base + radius * step, 0.0, 1.0)
         promise = None if drawn else max(0.0, -float(units[0]) * models[0](step)) if len(models) == 1 else 0.0
-        return Step(x, self.radius * float(np.linalg.norm(step)), self.radius, promise)
+        return Step(x, radius * float(np.linalg.norm(step)), radius, promise)
 
     def learn(self, step: Step, gain: float) -> None:
         """From what a step gained: larger where the model was right, smaller where it was wrong.

@@ -90,7 +90,7 @@ def found_arms(search: Auto) -> list[TestKind]:
 
 def can_be_local(search: Auto, n: int, d: int) -> bool:
     """Whether n points can tell a slope in d coordinates, and every point near the best one is allowed."""
-    exact = search.options.close and search.noisy is False
+    exact = search.options.close and not search.noisy
     return exact and not confined(search) and n > max(const.FIRST_PROBE, min(const.ENOUGH * d, const.MOST_ENOUGH))
 
 
@@ -111,7 +111,7 @@ def in_steps(search: Auto) -> bool:
 def all_matter(search: Auto) -> bool:
     """Whether exact values say so: every change changed them, or nothing was tested and variables are not many."""
     known = search.tested > 0 or (len(search.owner) <= const.NOT_MANY and not search.fails_mostly)
-    return search.noisy is False and known and not search.evidence.rejected.any()
+    return not search.noisy and known and not search.evidence.rejected.any()
 
 
 @dataclass
