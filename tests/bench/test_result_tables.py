@@ -26,7 +26,7 @@ TRIED = "of prototypes, which were not kept"
 WORDS = "it has no numbers"
 BY_HAND: dict[str, dict[str, str]] = {  # page -> first column of a table without a file of runs -> why it has none
     "ablation": {"part": WORDS},
-    "benchmarks": {"problems": WORDS, "method": PRINTED},
+    "benchmarks": {"problems": WORDS, "method": PRINTED, "family": PRINTED, "functions": PRINTED, "function": PRINTED},
     "notes": {
         "date": TRIED,
         "method": WORDS,
