@@ -191,9 +191,9 @@ def test_a_point_that_is_not_allowed_moves_to_one_nearby() -> None:
 
 @pytest.mark.no_cover
 def test_the_default_beats_random_orders() -> None:
-    """Costs of an assignment, over 10 seeds; without any gain the chance of 8 wins or more is 5 percent."""
+    """Costs of an assignment, over 20 seeds; without any gain the chance of 14 wins or more is 6 percent."""
     wins = 0
-    for seed in range(10):
+    for seed in range(20):
         costs, rng = np.random.default_rng(100 + seed).random((8, 8)), np.random.default_rng(seed)
 
         def cost(p: Params, costs: Any = costs) -> float:
@@ -202,7 +202,7 @@ def test_the_default_beats_random_orders() -> None:
         space = {f"p{i}": Integer(0, 7) for i in range(8)}
         found = mctsvs.minimize(cost, space, budget=60, seed=seed, constraints=all_different).fun
         wins += found < min(costs[range(8), rng.permutation(8)].sum() for _ in range(60))
-    assert wins >= 8
+    assert wins >= 14
 
 
 @pytest.mark.parametrize("constraints", [(), "a + b <= 1000000000000"])
