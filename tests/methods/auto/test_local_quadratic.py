@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mctsvs.methods.auto.local_quadratic import LEAST, RADIUS, LocalQuadratic, Quadratic, Regression, Step
-from mctsvs.utils.validation import Array
+from mctsvs.utils.validation import Array, Indices
 
 D = 6
 
@@ -22,7 +22,7 @@ def run(f: Callable[[Array], Array], d: int, points: int, batch: int = 1, seed: 
     Y = np.array([f(x) for x in X])
     local = LocalQuadratic()
 
-    def order(Y: Array) -> Array:
+    def order(Y: Array) -> Indices:
         over = np.maximum(Y[:, 1:], 0.0).sum(axis=1)
         return np.lexsort([np.where(over > 0.0, 0.0, Y[:, 0]), over])
 
