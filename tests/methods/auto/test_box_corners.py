@@ -1,4 +1,4 @@
-"""Corner tests: what they find, with how many tests, and what they must not believe."""
+"""Corner tests and bisection: what they find, with how many tests, and what they must not believe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mctsvs import Categorical, Float, Integer, Optimizer
-from mctsvs.methods.auto.box_corners import BoxCorners, Mask
+from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Mask
 from mctsvs.methods.auto.engine import Auto
 from mctsvs.testing import engine_of
 from mctsvs.utils.validation import Array, Indices
@@ -58,6 +58,31 @@ def test_equal_values_by_chance_are_not_believed() -> None:
     )
     moved = [v for v in variables if (corners.base[v] > 0.5) != (corners.other[v] > 0.5)]
     assert set(moved) & set(np.flatnonzero(corners.live))
+
+
+def bisected(f: Callable[[Array], float], base: Array, other: Array, rng: np.random.Generator) -> Bisection:
+    owner, asked = np.arange(V), np.ones(V, dtype=bool)
+    search = Bisection.between(base, other, asked, (f(base), f(other)))
+    for _ in range(200):
+        flip = search.next(rng)
+        if flip is None:
+            return search
+        search.add(flip.mask, f(search.point(flip.mask, owner)), 1e-12)
+    raise AssertionError("no end of tests")
+
+
+def test_bisection_finds_variables_that_act_only_together() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        a, b, c = rng.permutation(V)[:3].tolist()
+
+        def f(x: Array, a: int = a, b: int = b, c: int = c) -> float:
+            return float(x[a] * x[b] + 0.1 * x[c])
+
+        search = bisected(f, np.zeros(V), np.ones(V), rng)
+        assert sorted(search.found) == sorted([a, b, c])
+        assert np.flatnonzero(search.live).tolist() == sorted([a, b, c])
+        assert len(search.masks) <= 3 * 9 + 6
 
 
 def sparse(x: Array) -> float:

@@ -10,9 +10,10 @@ A run goes through phases (`phases.py`):
       |             then fresh groups are changed: how many of them matter? -- too many -+
       |                                                                                  |
     Tests           groups, until every variable is found or rejected ---------- no end -+
-      |             now and then a step in the variables not rejected, or found          |
-      v                                                                                  |
-    Audit           all rejected variables at once: do they act after all? ------- yes --+
+      |  ^          now and then a step in the variables not rejected, or found          |
+      v  |                                                                               |
+    Audit           all rejected variables at once: if they act after all, back, to      |
+      |             search between the audit's own two points ---------------- too often +
       |                                                                                  |
     OptimiseSubspace   Bayesian optimisation of the found variables             OptimiseFullSpace   of all variables
 
@@ -23,7 +24,7 @@ Read phases.py first, then engine.py, which holds what a run knows. The other fi
 
     screening.py            what is asked about variables, and what the answers say
     evidence.py             how many variables matter, and which
-    box_corners.py          tests between two points, of which every pair tells something
+    box_corners.py          two ways to find them between two points
     subspace_search.py      optimising the found variables
     full_space_search.py    optimising all variables
     local_quadratic.py      steps close to the best point

@@ -48,6 +48,7 @@ GIVE_UP = 1.6  # times the tests worth spending, without an end
 TEST_SHARE = 0.85  # of the evaluations while testing, the others are steps (page: steps at a half or a third)
 AUDITS, LAST = 3, 15  # changes of all rejected variables; evaluations left at which none is begun (page: audit)
 SIDES, JITTER = (0.08, 0.3), 0.2  # least and largest side of the box of corner tests, and how far sides differ
+REOPENINGS = 3  # searches among the rejected variables that audits may begin
 TWINS = 5  # points of equal value that one from elsewhere is compared with
 
 # the model of the found variables (page: additive, box, best)

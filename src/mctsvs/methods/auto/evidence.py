@@ -24,7 +24,7 @@ from enum import Enum
 import numpy as np
 
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.box_corners import BoxCorners, Flip, Mask
+from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Flip, Mask
 from mctsvs.methods.auto.local_quadratic import Step
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -65,7 +65,7 @@ class Evidence(Saved):
     """Tests so far, and the probability that each of V variables matters."""
 
     # fmt: off
-    saved = ("prior", "rejected", "hits", "tests", "audits", "corners", "asleep", "effect",
+    saved = ("prior", "rejected", "hits", "tests", "audits", "reopened", "corners", "bisection", "asleep", "effect",
              "moved", "probability")
     # fmt: on
     prior: float  # p0
@@ -73,7 +73,9 @@ class Evidence(Saved):
     hits: list[Indices]  # groups whose change changed the value
     tests: int = 0
     audits: int = 0  # changes of all rejected variables
+    reopened: int = 0  # times that an audit began a search
     corners: BoxCorners | None = None  # where tests are corners of a box
+    bisection: Bisection | None = None  # of what an audit found
     asleep: Mask  # variables that do not exist at the incumbent, and were not asked about elsewhere
     effect: Array  # largest change seen when moved alone, objective's units
     moved: Array  # tests that changed the variable
@@ -108,7 +110,7 @@ class Evidence(Saved):
             self.hits = [known for known in self.hits if len(known)]
         self.update()
 
-    def conclude(self, group: Mask, box: BoxCorners) -> None:
+    def conclude(self, group: Mask, box: BoxCorners | Bisection) -> None:
         """What a test of the group has proved together with all others of its box, in place of what was known."""
         self.tests += 1
         self.moved[group] += 1

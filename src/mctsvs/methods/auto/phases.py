@@ -1,7 +1,7 @@
 """The phases of a run: what each asks next, and which phase a value leads to.
 
 A phase is a value: `next` gives a question and the phase from now on, `answer` the phase after a value has come; often
-that is the phase itself. A late answer can do no harm.
+that is the phase itself. Only an audit that finds something leads back, to the tests; a late answer can do no harm.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Phase(Saved):
             screening.abandon(search, question)
             return self
         if kind is TestKind.AUDIT and search.changes(question, observation):
-            return OptimiseFullSpace()
+            return Screening() if screening.reopen(search, question, observation) else OptimiseFullSpace()
         if kind in (TestKind.PROBE, TestKind.TEST):
             screening.learn(search, question, observation)
         if kind is TestKind.LOCAL:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mctsvs.methods.auto import constants as const
-from mctsvs.methods.auto.box_corners import BoxCorners, Flip, Mask
+from mctsvs.methods.auto.box_corners import Bisection, BoxCorners, Flip, Mask
 from mctsvs.methods.auto.evidence import GroupTest, TestKind
 from mctsvs.methods.base import Observation, beside
 from mctsvs.utils.validation import Array, Indices
@@ -33,7 +33,11 @@ def probe(search: Auto, group: Indices, waiting: Array) -> GroupTest:
 def next_test(search: Auto) -> GroupTest | None:
     """Of variables that are not in a test under way, if there is anything to ask about them."""
     evidence, busy = search.evidence, search.busy
-    if evidence.corners is not None:
+    if evidence.bisection is not None:
+        asked = evidence.bisection.next(search.rng) if not len(busy) else None
+        if asked is not None or len(busy):
+            return None if asked is None else flip(search, asked, TestKind.TEST)
+    elif evidence.corners is not None:
         asked = evidence.corners.next(mask_at(search, busy), search.count.next_size, search.rng)
         if asked is not None:
             return flip(search, asked, TestKind.TEST)
@@ -91,7 +95,7 @@ def _changed(search: Auto, base: Array, group: Indices) -> Array:
 
 def flip(search: Auto, asked: Flip, kind: TestKind) -> GroupTest:
     """A corner of the box."""
-    corners = search.evidence.corners
+    corners = search.evidence.bisection or search.evidence.corners
     assert corners is not None
     x = corners.point(asked.mask, search.owner)
     return GroupTest(kind, x, np.flatnonzero(asked.group), asked.level, corners.base, asked)
@@ -140,12 +144,15 @@ def learn(search: Auto, question: GroupTest, observation: Observation) -> None:
 
 def _learn_corner(search: Auto, asked: Flip, base: Array, observation: Observation) -> None:
     evidence, tolerance = search.evidence, search.tolerance
-    box = evidence.corners
+    box = evidence.bisection or evidence.corners
     if box is None or not np.array_equal(box.base, base):  # an answer that comes late, of an earlier box
         return
-    mask = box.seen(asked.mask, observation.x, search.owner)
-    box.reject(evidence.rejected, tolerance)
-    box.add(mask, observation.y, tolerance, asked.split)
+    if isinstance(box, BoxCorners):
+        mask = box.seen(asked.mask, observation.x, search.owner)
+        box.reject(evidence.rejected, tolerance)
+        box.add(mask, observation.y, tolerance, asked.split)
+    else:
+        box.add(asked.mask, observation.y, tolerance)
     evidence.conclude(asked.group, box)
 
 
@@ -167,6 +174,25 @@ def abandon(search: Auto, question: GroupTest) -> None:
     """A question whose evaluation failed."""
     if search.evidence.corners is not None and question.flip is not None:
         search.evidence.corners.abandon(question.flip)
+
+
+def reopen(search: Auto, question: GroupTest, observation: Observation) -> bool:
+    """Begin a search among the rejected variables, some of which act after all; unless there were enough of these.
+
+    It splits between the audit's own two points, which are known to differ.
+    """
+    evidence = search.evidence
+    constrained = search.region is not None and search.region.constrained
+    if evidence.reopened >= const.REOPENINGS or constrained or search.gives_up:
+        return False
+    assert question.base is not None
+    asked = mask_at(search, search.changed_variables(observation.x, question.base))
+    evidence.reopened, evidence.audits = evidence.reopened + 1, 0
+    values = (question.level, observation.y)
+    evidence.bisection = Bisection.between(question.base.copy(), np.array(observation.x), asked, values)
+    evidence.rejected = evidence.rejected & ~asked
+    evidence.conclude(asked, evidence.bisection)
+    return True
 
 
 def mask_at(search: Auto, variables: Indices) -> Mask:
