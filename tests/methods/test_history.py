@@ -104,18 +104,3 @@ def test_proposal_ids_stand_beside_the_points_they_belong_to() -> None:
     assert again.proposal_ids.tolist() == history.proposal_ids.tolist()[:-1]
     again.add(np.array([0.5]), 1.0, 99)
     assert again.proposal_ids.tolist() == history.proposal_ids.tolist()
-
-
-def test_without_some_points() -> None:
-    history = History(2)
-    for proposal_id, value in enumerate((1.0, 2.0, np.nan, 3.0)):
-        history.add(np.full(2, value), value, proposal_id, noise=0.1 * proposal_id)
-    fewer = history.without([1, 2])
-    assert history.without([]) is history
-    assert fewer.y.tolist() == [1.0, 3.0]
-    assert fewer.proposal_ids.tolist() == [0, 3]
-    assert np.array_equal(fewer.noise, history.noise[[0, 2]])
-    assert len(fewer.failures) == 1
-    fewer.add(np.zeros(2), 4.0)
-    assert history.y.tolist() == [1.0, 2.0, 3.0]
-    assert fewer.y.tolist() == [1.0, 3.0, 4.0]

@@ -150,16 +150,6 @@ class History(Saved):
             return rows[np.argsort(-y[rows], kind="stable")][:k]
         return np.argsort(-y, kind="stable")
 
-    def without(self, proposal_ids: Sequence[int]) -> History:
-        """The same, but for the points that answer these proposals."""
-        if len(proposal_ids) == 0:
-            return self
-        kept, other = ~np.isin(self.proposal_ids, proposal_ids), History(self._X.shape[1])
-        other._X, other._y, other._proposal_ids = self.X[kept], self.y[kept], self.proposal_ids[kept]
-        other._more = {name: column[: self._n][kept] for name, column in self._more.items()}
-        other._n, other.failures = int(kept.sum()), self.failures
-        return other
-
     def failures_beside(self, x: Array, coordinates: Indices) -> Array:
         """(f, D) the failed points that differ from x in these coordinates alone."""
         failures = np.array(self.failures).reshape(-1, len(x))

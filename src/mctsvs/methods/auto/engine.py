@@ -346,10 +346,10 @@ class Auto(Engine):
     def step_of(self, kind: TestKind, waiting: Array) -> GroupTest:
         """A step of that arm, in all variables."""
         if kind is TestKind.CLOSE:
-            return self.step_close(self.free)
+            return self.step_close(self.free, waiting)
         return self.step_in_all(waiting, alike=kind is TestKind.ALIKE, kind=kind)
 
-    def step_close(self, free: Mask, row: int = 0) -> GroupTest:
+    def step_close(self, free: Mask, waiting: Array, row: int = 0) -> GroupTest:
         """A step of the local arm in these coordinates (D,) bool; all others as at the best point."""
         history = self.history
         X, loss = history.X[row:], -history.objective[row:, None]  # of this epoch
@@ -357,10 +357,12 @@ class Auto(Engine):
         best = int(np.argmax(history.y[row:]))
         known = np.asarray(np.isfinite(Y).all(axis=1))  # not where a constraint was not measured
         if not known[best]:
-            return self.step_in_all(np.empty((0, len(self.owner))))
+            return self.step_in_all(waiting)
         x = X[best].copy()
         best = int(known[:best].sum())
-        step = self.local.propose(X[known][:, free], Y[known], best, self.rng, beside=self.waiting_for(TestKind.CLOSE))
+        step = self.local.propose(
+            X[np.ix_(known, free)], Y[known], best, self.rng, beside=self.waiting_for(TestKind.CLOSE)
+        )
         x[free] = step.x
         return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level, step=step)
 

@@ -57,23 +57,25 @@ class LocalQuadratic:
 
         Steps beside others are shorter and shorter, and then long again: nobody knows yet which length is right.
         """
-        base, others, change = X[best], np.delete(X, best, axis=0), np.delete(Y, best, axis=0) - Y[best]
-        distance = np.linalg.norm(others - base, axis=1)
+        base = X[best]
+        distance = np.linalg.norm(X - base, axis=1)
+        rows = np.argsort(distance, kind="stable")
+        rows = rows[rows != best][: max(MOST, len(base) + 1)]
         if self.radius == 0.0:
-            self.radius = max(float(np.sort(distance)[: X.shape[1] + 1].mean()), LEAST)
-        rows = np.argsort(distance, kind="stable")[:MOST]
-        rows = rows[distance[rows] > 1e-9 * self.radius]
+            self.radius = max(float(distance[rows[: len(base) + 1]].mean()), LEAST)
+        rows = rows[:MOST][distance[rows[:MOST]] > 1e-9 * self.radius]
         if len(rows) == 0:
             away = rng.standard_normal(len(base)) / np.sqrt(len(base))
             return Step(np.clip(base + self.radius * away, 0.0, 1.0), self.radius, self.radius)
         drawn = beside > 0 or self.failed
-        units = np.abs(change[rows]).max(axis=0)
+        change = Y[rows] - Y[best]
+        units = np.abs(change).max(axis=0)
         units[units == 0.0] = 1.0
-        changes = np.round(change[rows] / units / GRID) * GRID
+        changes = np.round(change / units / GRID) * GRID
         radius = self.radius * 0.5 ** (beside % LENGTHS)
         key = (*X.shape, best, self.radius)
         if self._known is None or self._known[0] != key:
-            self._known = key, Regression((others[rows] - base) / self.radius)
+            self._known = key, Regression((X[rows] - base) / self.radius)
         regression = self._known[1]
         models = [regression.fit(column, rng if drawn else None) for column in changes.T]
         low, high, share = -base / radius, (1.0 - base) / radius, radius / self.radius

@@ -249,7 +249,7 @@ class OptimiseSubspace(Phase):
             return search.step_in_all(waiting, among=found, alike=True, kind=kind), self
         if kind is TestKind.CLOSE:
             free = np.isin(np.arange(len(search.owner)), found)
-            return search.step_close(free, search.found_model.epoch), self
+            return search.step_close(free, waiting, search.found_model.epoch), self
         return search.step(waiting, epochs=True), self
 
     def describe(self, search: Auto) -> str:
