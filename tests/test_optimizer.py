@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
 import time
 from collections.abc import Callable
@@ -14,7 +13,6 @@ import pytest
 
 import mctsvs
 from mctsvs import Categorical, Float, InputError, Integer, Optimizer
-from mctsvs.methods.registry import METHODS, missing
 from mctsvs.testing import through_plain_data
 
 
@@ -186,8 +184,6 @@ COPIES = [lambda opt: pickle.loads(pickle.dumps(opt)), copy.deepcopy, copy.copy]
 @pytest.mark.parametrize("again", COPIES, ids=["pickle", "deepcopy", "copy"])
 @pytest.mark.parametrize("method", ["auto", "mcts-vs-bo", "turbo", "cma-es"])
 def test_a_copy_goes_on_bit_for_bit(method: str, again: Callable[[Optimizer], Optimizer]) -> None:
-    if missing(METHODS[method]) and "CI" not in os.environ:
-        pytest.skip("not installed")
     constraints = [allowed, "x1 + x2 <= 1.8"]
     opt = Optimizer([(0, 1)] * 6, method=method, seed=3, budget=60, noise=0.0, constraints=constraints)
     for _ in range(10):
@@ -306,9 +302,8 @@ def test_points_from_elsewhere_are_learned_from_and_disturb_nothing(method: str)
         opt.add(np.zeros((2, 6)), 1.0)
 
 
+@pytest.mark.needs("cma")
 def test_evolution_does_not_take_a_strangers_point_for_its_own() -> None:
-    if missing(METHODS["cma-es"]) and "CI" not in os.environ:
-        pytest.skip("cma is not installed")
     opt = Optimizer([(0, 1)] * 6, method="cma-es", seed=0)
     (trial,) = opt.ask()
     opt.add(trial.x, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from mctsvs import Categorical
 from mctsvs.methods.auto.constants import REPEATS
 from mctsvs.methods.auto.evidence import TestKind
-from mctsvs.methods.registry import METHODS, missing
+from mctsvs.methods.registry import METHODS
 from mctsvs.optimizer import Optimizer
 from mctsvs.utils.validation import Array
 
@@ -62,9 +61,6 @@ EVERY = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name fo
 
 
 def optimizer(method: str, space: Any, seed: int, budget: int) -> Optimizer:
-    absent = missing(METHODS[method])
-    if absent and "CI" not in os.environ:  # there a missing library is a missing install step, and the test fails
-        pytest.skip(f"{', '.join(absent)} not installed")
     options = {name: value for name, value in QUICK.get(method, {}).items() if name != "d" or len(space) > value}
     return Optimizer(space, method=method, seed=seed, budget=budget, **options)
 

@@ -222,7 +222,24 @@ def test_what_problems_print_goes_to_the_log(tmp_path: Path, capfd: pytest.Captu
     assert capfd.readouterr() == ("", "")
     lines = (store.folder / grid.LOG).read_text().splitlines()
     assert lines.count("shouted") == 4
-    assert len({line for line in lines if line.startswith("said")}) == 4  # forked processes draw different numbers
+    assert (
+        len({line for line in lines if line.startswith("said")}) == 4
+    )  # runs of different seeds draw different numbers
+
+
+def test_problems_that_draw_from_the_shared_generators_repeat(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import numpy as np\nspace = [(0, 1)] * 2\n\ndef f(x):\n    return float(x[0] + np.random.random())\n"
+    )
+    bests = []
+    for workers in (1, 2):
+        store = RunStore(tmp_path / f"runs{workers}")
+        jobs = grid.jobs([f"{own}:f"], [parse("random")], range(4), 3)
+        grid.run_jobs(jobs, store, workers)
+        bests.append([float(store.load(job).record["best"]) for job in jobs])
+    assert bests[0] == bests[1]
+    assert len(set(bests[0])) == 4
 
 
 def test_an_error_names_its_place_and_is_traced_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mctsvs.bench import algorithms, problems
 from mctsvs.bench.algorithms import ConfiguredMethod
 from mctsvs.bench.run_store import Job, RunStore, StoredRun, opened
-from mctsvs.loop.evaluation import Evaluation
+from mctsvs.loop.evaluation import Evaluation, RandomStream
 from mctsvs.loop.executors import WorkerLost
 from mctsvs.loop.process_pool import ProcessPool
 from mctsvs.utils.validation import EvaluationFailed, InputError
@@ -215,6 +215,7 @@ class WorkerFunction:
     def __call__(self, number: int) -> float:
         settle(self.folder)
         job, counts = self.jobs[number], np.memmap(self.folder / COUNTS, np.int64, "r+", shape=len(self.jobs))
+        RandomStream(job.seed, number=0).begin()  # problems of others may draw from the generators that all share
         try:
             return run_job(job, RunStore(self.folder), counts[number:])
         except InputError as error:
@@ -239,13 +240,12 @@ def run_job(job: Job, store: RunStore, count: npt.NDArray[np.int64]) -> float:
 
 @functools.cache
 def settle(folder: Path) -> None:
-    """Prepare this process for runs: one thread, random numbers of its own, prints to the log, modules in memory."""
+    """Prepare this process for runs: one thread, prints to the log, modules in memory."""
     from threadpoolctl import threadpool_limits
 
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"  # for libraries that are still to be loaded
     threadpool_limits(1)
-    np.random.seed()  # noqa: NPY002  problems of others may use it, and a forked process has its parent's
     with opened(folder / LOG, "ab") as log:
         for descriptor in (1, 2):
             os.dup2(log.fileno(), descriptor)
