@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import tempfile
+import threading
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +27,8 @@ NEEDS = {  # the library of each
     "pycma": "cma",
     "pycma from centre": "cma",
     "botorch": "botorch",
+    "cobyqa": "scipy",
+    "lq-cma-es": "cma",
 }
 
 
@@ -88,9 +93,12 @@ class Outside:
     def learn(self, handle: Any, cost: float) -> None:
         raise NotImplementedError
 
-    def ask(self) -> list[native.NativePoint]:
+    def ask(self, n: int = 1) -> list[native.NativePoint]:
+        return [self._point() for _ in range(n)]
+
+    def _point(self) -> native.NativePoint:
         (u, handle), self.asked = self.next(), self.asked + 1
-        return [native.NativePoint(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle=handle)]
+        return native.NativePoint(self.asked - 1, self.low + self.width * np.clip(u, 0.0, 1.0), handle=handle)
 
     def tell(self, point: native.NativePoint, value: float | None) -> None:
         assert value is not None
@@ -128,14 +136,14 @@ class Smac(Outside):
 class Nevergrad(Outside):
     """Nevergrad's NGOpt, which chooses an algorithm by dimension and budget and begins at the centre."""
 
-    def __init__(self, problem: problems.Problem, seed: int, budget: int) -> None:
+    def __init__(self, problem: problems.Problem, seed: int, budget: int, batch: int) -> None:
         import nevergrad
 
         super().__init__(problem)
         warnings.simplefilter("ignore")  # from here on: its inner solvers warn at every run
         cube = nevergrad.p.Array(shape=(self.dimension,), lower=0.0, upper=1.0)
         cube.random_state.seed(seed)
-        self.optimizer = nevergrad.optimizers.NGOpt(cube, budget=budget)
+        self.optimizer = nevergrad.optimizers.NGOpt(cube, budget=budget, num_workers=batch)
 
     def next(self) -> tuple[Array, Any]:
         candidate = self.optimizer.ask()
@@ -150,12 +158,14 @@ class Pycma(Outside):
 
     SIGMA = 0.25  # of the width, which pycma's documentation recommends
 
-    def __init__(self, problem: problems.Problem, seed: int, *, centre: bool) -> None:
+    def __init__(self, problem: problems.Problem, seed: int, batch: int, *, centre: bool) -> None:
         import cma
 
         super().__init__(problem)
         start = np.full(self.dimension, 0.5) if centre else np.random.default_rng(seed).random(self.dimension)
         options = {"bounds": [0.0, 1.0], "seed": seed + 1, "verbose": -9}
+        if batch > 1:
+            options["popsize"] = max(batch, 4)
         self.strategy = cma.CMAEvolutionStrategy(start, self.SIGMA, options)
         self.waiting: list[Array] = []
         self.told: list[tuple[Array, float]] = []
@@ -168,19 +178,79 @@ class Pycma(Outside):
 
     def learn(self, handle: Any, cost: float) -> None:
         self.told.append((handle, cost))
-        if not self.waiting:
+        if len(self.told) == self.strategy.popsize:
             self.strategy.tell(*zip(*self.told, strict=True))
             self.told = []
 
 
-def search(method: str, problem: problems.Problem, seed: int, budget: int) -> Any:
+class Called(Outside):
+    """A library that calls the function by itself, one point at a time: it runs in a thread that waits for values."""
+
+    def __init__(self, problem: problems.Problem, solve: Callable[[Callable[[Array], float], Array], object]) -> None:
+        super().__init__(problem)
+        self.points, self.costs = queue.Queue[Any](), queue.Queue[float]()
+        self.solve, self.thread = solve, threading.Thread(target=self.run, daemon=True)
+
+    def run(self) -> None:
+        """Again and again: first from the centre, then from random points."""
+        rng, start = np.random.default_rng(0), np.full(self.dimension, 0.5)
+        try:
+            while True:
+                self.solve(self.cost, start)
+                start = rng.random(self.dimension)
+        except Exception as error:
+            self.points.put(error)
+
+    def cost(self, u: Array) -> float:
+        self.points.put(np.array(u, dtype=np.float64))
+        return self.costs.get()
+
+    def next(self) -> tuple[Array, Any]:
+        if not self.thread.is_alive():
+            self.thread.start()
+        found = self.points.get()
+        if isinstance(found, Exception):
+            raise found
+        return found, None
+
+    def learn(self, handle: Any, cost: float) -> None:
+        self.costs.put(cost)
+
+
+def cobyqa(problem: problems.Problem, budget: int) -> Called:
+    """SciPy's, with its own settings."""
+    from scipy.optimize import minimize
+
+    bounds = [(0.0, 1.0)] * problem.dimension
+
+    def solve(f: Any, start: Array) -> object:
+        return minimize(f, start, method="COBYQA", bounds=bounds, options={"maxfev": budget})
+
+    return Called(problem, solve)
+
+
+def lq_cma_es(problem: problems.Problem, seed: int) -> Called:
+    """pycma's CMA-ES with a linear-quadratic surrogate."""
+    import cma
+
+    options = {"bounds": [0.0, 1.0], "seed": seed + 1, "verbose": -9}
+    return Called(problem, lambda f, start: cma.fmin_lq_surr2(f, start, Pycma.SIGMA, options))
+
+
+def search(method: str, problem: problems.Problem, seed: int, budget: int, batch: int = 1) -> Any:
     """One of them, to ask and tell."""
     match method:
         case "smac":
             return Smac(problem, seed, budget)
         case "nevergrad":
-            return Nevergrad(problem, seed, budget)
+            return Nevergrad(problem, seed, budget, batch)
         case "botorch":
             return botorch(problem, seed)
+        case "cobyqa" | "lq-cma-es" if batch > 1:
+            raise InputError(f"{method} takes one point at a time, and the batch is {batch}")
+        case "cobyqa":
+            return cobyqa(problem, budget)
+        case "lq-cma-es":
+            return lq_cma_es(problem, seed)
         case _:
-            return Pycma(problem, seed, centre=method.endswith("centre"))
+            return Pycma(problem, seed, batch, centre=method.endswith("centre"))

@@ -13,11 +13,13 @@ noisy one (NAME@SD) or one on plateaus (NAME~STEP), or the optimum is moved by u
 Where it sees a noisy one, a second table has the true value of the point recommended by then, which is what a user
 gets: that of best expected value for our methods and those that run inside ours, the luckiest one for others.
 `--centre` gives every method the centre of the cube as its first point: on several test functions that point alone is
-better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. Every
+better than anything a good method finds in a hundred evaluations, so without it nobody is given that gift. `--batch`
+asks for so many points at once, and tells their values together; it belongs into a folder of results of its own. Every
 finished run is stored at once and never repeated; the table is of all runs stored. "auto without audit" leaves out
 that part; "auto with budget" is told the budget, as `minimize` does. Beside our methods there are `pycma` (from a
 random point) and "pycma from centre", `nevergrad` (NGOpt, which is told the budget), `botorch` (on an accelerator
-with BOTORCH_DEVICE=cuda) and `smac` (SMAC3); the last two need minutes a run. Ax is not here because its default is
+with BOTORCH_DEVICE=cuda) and `smac` (SMAC3); these two need minutes a run. `cobyqa` is SciPy's and `lq-cma-es` pycma's
+with a surrogate; both begin at the centre and take one point at a time. Ax is not here because its default is
 BoTorch's model, which is; HEBO because its requirements do not build any more.
 
 `coco` runs every function of a suite of COCO's once for each instance, which is the run's seed too, and shows ranks: of
@@ -79,14 +81,14 @@ METHODS = ("auto", "mcts-vs-bo", "bo-dsp", "turbo", "baxus", "saas", "optuna-tpe
 POINTS = (50, 100, 200, 600)
 NEEDS = {**outside.NEEDS, **native.NEEDS}
 SUITES = ("bbob", "bbob-largescale", "bbob-mixint", "bbob-noisy")  # those whose value alone says who is ahead
-SUITE_POINTS = (50, 100, 200, 400)
+SUITE_POINTS = (20, 50, 100, 200, 500, 1000, 2000)
 KNOWN = " with budget"  # after a method's name: it is told how many evaluations there will be
 
 
-def search(method: str, problem: problems.Problem, seed: int, budget: int) -> Any:
+def search(method: str, problem: problems.Problem, seed: int, budget: int, batch: int = 1) -> Any:
     """Something to ask and tell."""
     if method in outside.NEEDS:
-        return outside.search(method, problem, seed, budget)
+        return outside.search(method, problem, seed, budget, batch)
     if method in native.NEEDS:
         return native.search(method, problem, seed, budget)
     name, _, part = method.partition(" without ")
@@ -133,7 +135,8 @@ def play(job: Job, folder: Path) -> str:
     problem, true, points = make(job.problem, job.seed), list[float](), list[Array]()
     noisy, chosen = problem.noise > 0.0 or job.problem.startswith("bbob-noisy"), [math.nan] * job.budget
     smooth = problem.function
-    opponent = search(job.case.method, problem, job.seed + 1000, job.budget)
+    batch = int(job.variation.get("batch", 1))
+    opponent = search(job.case.method, problem, job.seed + 1000, job.budget, batch)
 
     def look() -> None:
         """Not on the clock of the method, between two of its evaluations."""
@@ -146,11 +149,11 @@ def play(job: Job, folder: Path) -> str:
         true.append(float(smooth(x)))
         return true[-1]
 
-    if job.variation:
+    if job.variation.get("centre"):
         opponent.enqueue([problem.bounds.mean(axis=1)])
     extra = {"true": true} | ({"recommended": chosen} if noisy else {})
     record = RunRecord(RunSettings(job.problem, job.case.method, job.seed, job.budget), extra=extra)
-    follow(replace(problem, function=function), opponent, record)
+    follow(replace(problem, function=function), opponent, record, batch=batch)
     look()
     if isinstance(problem, coco.CocoProblem) and noisy:  # only now: it uses COCO's one stream of noise
         true[:] = [problem.instance.noiseless(x) for x in points]
@@ -212,7 +215,7 @@ def run_suite(arguments: argparse.Namespace) -> None:
     """All functions of a suite of COCO's: the runs that are missing, then tables of all that are stored."""
     suite, names, store = arguments.suite, usable(arguments.methods), RunStore(arguments.results, print)
     wanted = [
-        Job(coco.name_of(suite, f, D, i), ConfiguredMethod(method), i, arguments.budget)
+        Job(coco.name_of(suite, f, D, i), ConfiguredMethod(method), i, arguments.budget, batches(arguments.batch))
         for D, f, i, method in itertools.product(arguments.dimensions, arguments.functions, arguments.instances, names)
     ]
     with store.locked():
@@ -230,6 +233,11 @@ def belongs(problem: str, arguments: argparse.Namespace) -> bool:
     return suite == arguments.suite and instance in arguments.instances
 
 
+def batches(size: int) -> dict[str, Any]:
+    """How a job says so."""
+    return {"batch": size} if size > 1 else {}
+
+
 def add_suite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", default="bbob-largescale", choices=SUITES)
     parser.add_argument("--dimensions", type=rows.whole_numbers, default=[40, 80], help="default: 40,80")
@@ -237,6 +245,7 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instances", type=rows.whole_numbers, default=[11, 12, 13], help="default: 11-13")
     parser.add_argument("--methods", nargs="*", default=[*METHODS, "pycma", "nevergrad"])
     parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--batch", type=int, default=1, help="points asked for at once")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("results/coco"), help="folder of the finished runs")
     parser.add_argument("--figure", type=Path, help="draw mean ranks there: a name without ending")
@@ -247,7 +256,7 @@ def run_problems(arguments: argparse.Namespace) -> None:
     """The runs that are missing, then the table of all."""
     if arguments.budget < POINTS[0]:
         raise SystemExit(f"--budget {arguments.budget}: the tables begin at {POINTS[0]} evaluations")
-    variation = {"centre": True} if arguments.centre else {}
+    variation = batches(arguments.batch) | ({"centre": True} if arguments.centre else {})
     wanted = [
         Job(problem, ConfiguredMethod(method), seed, arguments.budget, variation)
         for seed in arguments.seeds
@@ -270,6 +279,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=METHODS)
     parser.add_argument("--seeds", type=rows.whole_numbers, default=range(10), help="default: 0-9")
     parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--batch", type=int, default=1, help="points asked for at once")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--centre", action="store_true")
     parser.add_argument("--results", type=Path, default=Path("results/peers"), help="folder of the finished runs")

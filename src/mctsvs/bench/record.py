@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Protocol
@@ -102,10 +103,13 @@ def run(
     return record
 
 
-def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress | None = None) -> RunRecord:
+def follow(
+    problem: Problem, search: Any, record: RunRecord, progress: Progress | None = None, *, batch: int = 1
+) -> RunRecord:
     """Fill in `record` with a run of `search`, an Optimizer or another `Search`.
 
-    What is on the record's clock already was spent before. Noise is drawn from the run's seed.
+    What is on the record's clock already was spent before. Noise is drawn from the run's seed. With a batch, so many
+    points are asked for at once, and evaluated one after the other.
     """
     noise, budget = np.random.default_rng([record.setting.seed, 1]), record.setting.budget
     trials = InMemory(search) if isinstance(search, Optimizer) else ForeignTrials(search, problem.direction)
@@ -113,6 +117,8 @@ def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress 
     monitor = StoppingMonitor(StoppingCriteria(max_failures=budget + 1), problem.direction, worked=True)
     told = (lambda trial: None) if progress is None else lambda trial: progress(record.best)
     workers = Workers(catch=(EvaluationFailed,))
+    if batch > 1:
+        workers = Workers(batch, Immediately(), catch=(EvaluationFailed,))
     try:
         reason = Run(recorded, budget, monitor, workers, attrgetter("x"), told)(lambda x: problem.evaluate(x, noise))
     finally:
@@ -120,6 +126,18 @@ def follow(problem: Problem, search: Any, record: RunRecord, progress: Progress 
     if reason.status in (StopStatus.EXHAUSTED, StopStatus.NOT_FOUND):
         raise InputError(f"{problem.name} has fewer points than {budget}: {reason.message}")
     return record
+
+
+class Immediately(Executor):
+    """Evaluates in this process, at the time of asking."""
+
+    def submit(self, f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = Future[Any]()
+        try:
+            future.set_result(f(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 class Search(Protocol):
@@ -157,20 +175,23 @@ class Point:
 
 
 class ForeignTrials:
-    """The points of a `Search` as the loop knows trials; one is evaluated at a time."""
+    """The points of a `Search` as the loop knows trials."""
 
     def __init__(self, search: Search, direction: str) -> None:
         self.optimizer, self.sign = search, 1.0 if direction == "maximize" else -1.0
         self.best = -math.inf
         self.pending: list[Any] = []
-        self.early: Mapping[int, Evaluation] = {}
+        self.early: dict[int, Evaluation] = {}
         self.deaths: Mapping[int, int] = {}
 
     def plan(self, budget: int) -> None:
         """Such searches are told when they are made."""
 
     def ask(self, n: int) -> list[Any]:
-        return self.optimizer.ask()
+        asked = self.optimizer.ask()
+        while len(asked) < n:  # a search that gives several at once gives them all
+            asked += self.optimizer.ask()
+        return asked
 
     def tell(self, trial: Any, evaluation: Evaluation) -> tuple[Any, bool]:
         tell: Any = self.optimizer.tell  # a problem with constraints needs a search that takes them
@@ -187,7 +208,7 @@ class ForeignTrials:
         return trial, better
 
     def keep(self, trial: Any, evaluation: Evaluation) -> None:
-        raise NotImplementedError
+        self.early[trial.number] = evaluation
 
     def record_death(self, trial: Any, message: str) -> int:
         raise NotImplementedError
