@@ -97,7 +97,7 @@ def test_resumes_bit_for_bit(method: str, thinking: float, tmp_path: Path, monke
 def test_the_default_method_resumes_in_all_its_phases(
     thinking: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the design to a new epoch, with questions open, failures, and points from elsewhere."""
+    """From the design to the found variables, with questions open, failures, and points from elsewhere."""
     monkeypatch.setattr(module, "LEAST_THINKING", thinking)
     opt, path = Optimizer([(0.0, 1.0)] * 40, seed=5), tmp_path / "study.db"
     study = Study(path, [(0.0, 1.0)] * 40, seed=5)

@@ -248,21 +248,35 @@ def expected_values(X: Array, y: Array, Z: Array, noise: Array | None = None) ->
     return expectation(X, y, noise)(Z)
 
 
-def expectation(X: Array, y: Array, noise: Array | None = None, *, winsorise: bool = True) -> Predictor:
-    """The same as a function of Z: the model is fitted once. `winsorise`: bad values are pulled in."""
+def expectation(
+    X: Array,
+    y: Array,
+    noise: Array | None = None,
+    *,
+    winsorise: bool = True,
+    kernel: str = "se",
+    prior: str | None = None,
+) -> Predictor:
+    """The same as a function of Z: the model is fitted once. `winsorise`: bad values are pulled in.
+
+    Without a `prior` the model is open to noise of any size.
+    """
     if len(y) < FEWEST_EXPECTED or not np.ptp(y) > 0.0:
         return lambda Z: nearest_values(X, y, Z)
     rows = best_and_spread(y, MOST_EXPECTED)
     X, y, noise = X[rows], y[rows], None if noise is None or not len(noise) else noise[rows]
     standard = Standardization.of(y, winsorise=winsorise)
     columns, known = most_correlated(X, standard.values), known_variance(noise, standard.scale)
-    kernel, inputs = Joint("se"), np.ascontiguousarray(X[:, columns])
-    prior, start = open_to_noise(kernel, len(columns))
+    covariance, inputs = KERNELS[kernel], np.ascontiguousarray(X[:, columns])
+    chosen, start = open_to_noise(covariance, len(columns))
+    if prior is not None:
+        chosen = PRIORS[prior](covariance, len(columns))
+        start = chosen.start
     if known is not None and (known > 0.0).all():
-        prior, start = without_noise(prior, start)
-    likelihood = Likelihood(kernel, inputs, standard.values, prior, constant_mean=True, known=known)
-    theta = fit(likelihood, prior, start, [], iterations=60, careful=True)
-    posterior = Posterior.of(kernel, theta, inputs, standard.values, constant_mean=True, known=known)
+        chosen, start = without_noise(chosen, start)
+    likelihood = Likelihood(covariance, inputs, standard.values, chosen, constant_mean=True, known=known)
+    theta = fit(likelihood, chosen, start, [], iterations=60, careful=True)
+    posterior = Posterior.of(covariance, theta, inputs, standard.values, constant_mean=True, known=known)
 
     def predict(Z: Array) -> tuple[Array, Array]:
         mean, sd = posterior.predict(Z[:, columns])

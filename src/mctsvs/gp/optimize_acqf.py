@@ -72,6 +72,15 @@ def crossovers(size: int, best: Array, rng: np.random.Generator) -> Array:
     return np.where(np.arange(size)[:, None] % 2 == 0, on_line, np.where(taken, b, a))
 
 
+def along_axes(size: int, best: Array, rng: np.random.Generator) -> Array:
+    """About so many points (m, d): the best one (d,) with one coordinate anywhere, as often for each of them."""
+    d = len(best)
+    each = max(1, size // d)
+    points = np.repeat(best[None], each * d, axis=0)
+    points[np.arange(each * d), np.repeat(np.arange(d), each)] = rng.random(each * d)
+    return points
+
+
 def climb(
     acqf: AcquisitionLike,
     start: Array,

@@ -37,7 +37,7 @@ def sparse(x: Array) -> float:
 @pytest.mark.parametrize("batch", [1, 7])
 def test_finds_the_variables_and_the_optimum(batch: int) -> None:
     opt = search(sparse, 100, 100, 1, batch)
-    assert engine(opt).found_model.variables.tolist() == [3, 50, 77]
+    assert engine(opt).subspace.tolist() == [3, 50, 77]
     assert opt.best.value == pytest.approx(0.0, abs=1e-3)
     assert set(opt.variables().active) <= {"x3", "x50", "x77"}  # without a budget nothing is kept to prove all
 
@@ -109,8 +109,8 @@ def test_a_model_of_the_best_points_takes_turns_and_is_restored(alike: bool) -> 
 
     opt = search(bowl, 10, 100, 7, alike=alike)
     assert isinstance(engine(opt).phase, OptimiseFullSpace)
-    models = engine(opt).all_model
-    model = models.alike.of_best.model if alike else models.of_best.model
+    models = engine(opt).surrogates
+    model = models.alike.of_best.model if alike else models.apart.of_best.model
     assert model.posterior is not None
     assert 40 <= len(model.posterior.y) <= 80 < len(opt.trials)
     again = Optimizer.restore(opt.state())
@@ -135,7 +135,7 @@ def test_early_steps_beside_the_tests_move_all_variables_that_are_not_rejected()
         opt.tell(trial, sparse(trial.x))
     assert len(moved) >= 3
     assert moved == sorted(moved, reverse=True)
-    assert 0 < len(inside.found_model.variables) < moved[-1]
+    assert 0 < len(inside.subspace) < moved[-1]
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
@@ -150,22 +150,19 @@ def test_an_audit_catches_variables_that_act_only_together(seed: int) -> None:
 
     missed = engine(search(pair, 40, 70, seed, audit=False))
     assert isinstance(missed.phase, OptimiseSubspace)
-    assert missed.found_model.variables.tolist() == [20]
+    assert missed.subspace.tolist() == [20]
     again = engine(search(pair, 40, 110, seed))  # the audit's own two points are split until it is clear
     assert again.evidence.reopened > 0
     assert again.evidence.found.tolist() == [5, 9, 20]
 
 
-def test_a_new_epoch_leaves_a_local_optimum() -> None:
-    """A narrow best peak beside a broad one: after the broad one is exhausted, the search starts afresh."""
-
+def test_a_narrow_peak_beside_a_broad_one_is_found() -> None:
     def peaks(x: Array) -> float:
         broad = np.exp(-8.0 * ((x[:2] - 0.25) ** 2).sum())
         narrow = 1.5 * np.exp(-40.0 * ((x[:2] - 0.8) ** 2).sum())
         return float(broad + narrow)
 
     runs = [search(peaks, 30, 160, seed) for seed in range(3)]
-    assert any(engine(opt).found_model.epoch > 0 for opt in runs) or all((opt.best.value or 0.0) > 1.4 for opt in runs)
     assert np.mean([opt.best.value or 0.0 for opt in runs]) > 1.3
 
 
@@ -211,7 +208,7 @@ def test_points_from_elsewhere_answer_questions() -> None:
         for trial in before.trials:
             after.add(trial.x, trial.value)
         (trial,) = after.ask()
-        found = engine(after).found_model.variables.tolist() == [3, 50, 77]
+        found = engine(after).subspace.tolist() == [3, 50, 77]
         complete += found and set(trial.variables) <= {3, 50, 77} and isinstance(engine(after).phase, OptimiseSubspace)
     assert complete >= 5
 
@@ -266,7 +263,7 @@ def test_tests_of_others_do_not_make_room_for_steps() -> None:
         (trial,) = second.ask()
         kinds.append(engine(second).open[trial.proposal_id].kind)
         second.tell(trial, sparse(trial.x))
-    assert sum(kind in (Kind.ALL, Kind.STEP, Kind.LOCAL) for kind in kinds) <= 2
+    assert sum(kind in (Kind.ALL, Kind.STEP) for kind in kinds) <= 2
 
 
 def test_a_late_probe_leads_nowhere_back() -> None:
@@ -326,9 +323,7 @@ def test_hartmann_among_five_hundred() -> None:
     for seed in range(2):
         problem = problems.make("Hartmann6_500", shuffle=True, seed=seed)
         opt = search(problem, 500, 120, seed)
-        assert set(engine(opt).found_model.variables.tolist()) == set(
-            problem.active if problem.active is not None else ()
-        )
+        assert set(engine(opt).subspace.tolist()) == set(problem.active if problem.active is not None else ())
         assert (opt.best.value or 0.0) > 3.19
 
 
@@ -362,8 +357,8 @@ def test_two_models_take_turns_where_many_but_not_all_variables_matter() -> None
     inner = engine(opt)
     assert isinstance(inner.phase, OptimiseFullSpace)
     assert inner.evidence.rejected.any()
-    assert inner.all_model.of_all.model.fitted > 0  # a lengthscale for each
-    assert inner.all_model.alike.turn > 15  # more than its first steps
+    assert inner.surrogates.apart.of_all.model.fitted > 0  # a lengthscale for each
+    assert inner.surrogates.alike.turn > 15  # more than its first steps
 
 
 def test_a_small_budget_for_many_variables_goes_to_both_models() -> None:
@@ -373,8 +368,8 @@ def test_a_small_budget_for_many_variables_goes_to_both_models() -> None:
         opt.tell(trial, sparse(trial.x))
     inner = engine(opt)
     assert inner.tested == 0
-    assert inner.all_model.of_all.model.fitted > 0
-    assert inner.all_model.alike.turn > 0
+    assert inner.surrogates.apart.of_all.model.fitted > 0
+    assert inner.surrogates.alike.turn > 0
 
 
 @pytest.mark.parametrize(("active", "alike"), [(20, True), (8, False)])
@@ -384,7 +379,7 @@ def test_many_found_variables_are_also_treated_alike(active: int, alike: bool) -
     while not isinstance(engine(opt).phase, OptimiseSubspace):
         (trial,) = opt.ask()
         opt.tell(trial, float(((trial.x[moved] - place) ** 2).sum()))
-    assert engine(opt).found_model.variables.tolist() == moved.tolist()
+    assert engine(opt).subspace.tolist() == moved.tolist()
     before = len(opt.trials)
     again = Optimizer.restore(opt.state())
     for one in (opt, again):
@@ -399,25 +394,18 @@ def test_many_found_variables_are_also_treated_alike(active: int, alike: bool) -
     assert opt.best.value < 0.2
 
 
-def with_found(count: int, values: Array, *, level: float, epoch: int = 0) -> Auto:
-    """A search that has found so many variables, with a history of these values."""
+def with_found(count: int, n: int) -> Auto:
+    """A search that has found so many variables, with a history of n values."""
     opt = Optimizer([(0.0, 1.0)] * 60, direction="maximize", method="auto", seed=0)
     inner, rng = engine(opt), np.random.default_rng(0)
-    for value in values:
+    for value in range(n):
         inner.history.add(rng.random(60), float(value))
-    inner.found_model.take(np.arange(count))
+    inner.subspace = np.arange(count)
     inner.evidence.rejected[count:] = True
-    inner.found_model.epoch, inner.level = epoch, level
     return inner
 
 
-def test_a_fresh_epoch_is_not_led_back_by_the_model_that_treats_variables_alike() -> None:
-    values = np.append(1.0, np.zeros(40))
-    values[-1] = 2.0
-    several = [Kind.STEP, Kind.ALIKE]
-    assert portfolio.found_arms(with_found(20, values, level=2.0)) == several
-    assert portfolio.found_arms(with_found(15, values, level=2.0)) == [Kind.STEP]
-    assert portfolio.found_arms(with_found(20, values, level=0.5, epoch=30)) == [Kind.STEP]
-    assert (
-        portfolio.found_arms(with_found(20, values, level=2.0, epoch=30)) == several
-    )  # the new one is the best of all
+def test_which_models_take_steps_in_the_found_variables() -> None:
+    assert portfolio.found_arms(with_found(15, 41), 40) == [Kind.STEP]
+    assert portfolio.found_arms(with_found(20, 41), 40) == [Kind.STEP, Kind.ALIKE]
+    assert portfolio.found_arms(with_found(15, 100), 40) == [Kind.STEP, Kind.CLOSE], "after some steps of their model"

@@ -33,7 +33,7 @@ def test_variables_behind_conditions_are_found() -> None:
         return float((params["x3"] - 0.2) ** 2 + ((params["c7"] - 6) ** 2 / 50.0 if "c7" in params else 0.3))
 
     opt = run(Optimizer(space, seed=1), f, 70)
-    assert {"x3", "gate", "c7"} <= {opt.space.names[v] for v in engine(opt).found_model.variables}
+    assert {"x3", "gate", "c7"} <= {opt.space.names[v] for v in engine(opt).subspace}
     assert opt.best.params["c7"] == 6
     assert opt.best.value is not None
     assert opt.best.value < 1e-3

@@ -42,7 +42,15 @@ def test_an_arm_without_turns_has_one_again() -> None:
     assert portfolio.credit("b") == const.HOPE > portfolio.credit("a")
 
 
-def test_failures_and_first_points_of_an_epoch_gain_nothing() -> None:
+def test_steady_small_gains_do_not_silence_an_arm() -> None:
+    portfolio = Portfolio()
+    for _ in range(const.WINDOW):
+        portfolio.learn("a", 8.0, GAINS)
+    chosen = turns(portfolio, ["a", "b"], 100)
+    assert chosen.count("b") == pytest.approx(100 * const.SHARE / (1 + const.SHARE), abs=2)
+
+
+def test_failures_and_values_without_one_before_gain_nothing() -> None:
     portfolio = Portfolio()
     for gain in (-1.0, np.nan, np.inf, -np.inf):
         portfolio.learn("a", gain, GAINS)

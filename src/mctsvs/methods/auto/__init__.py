@@ -25,8 +25,7 @@ Read phases.py first, then engine.py, which holds what a run knows. The other fi
     screening.py            what is asked about variables, and what the answers say
     evidence.py             how many variables matter, and which
     box_corners.py          two ways to find them between two points
-    subspace_search.py      optimising the found variables
-    full_space_search.py    optimising all variables
+    surrogates.py           the models that propose steps
     local_quadratic.py      steps close to the best point
     portfolio.py            which of these models proposes next
     constants.py            the numbers and where they were measured, and what can be switched off

@@ -51,23 +51,9 @@ SIDES, JITTER = (0.08, 0.3), 0.2  # least and largest side of the box of corner 
 REOPENINGS = 3  # searches among the rejected variables that audits may begin
 TWINS = 5  # points of equal value that one from elsewhere is compared with
 
-# the model of the found variables (page: additive, box, best)
-MOST_ADDITIVE = 30  # variables; beyond, the additive term costs more than it gives, and variables are treated alike
-SEVERAL = 15  # found variables, beyond which every other step treats them alike (page: many found variables)
-MOST_POINTS = 200  # of the model: the best half, and those nearest to the incumbent
-FIT_WORK = 2e5  # points^2 x coordinates of one likelihood
-TRIES, LONG_FIT, SHORT_FIT = 12, 25, 6  # steps from each start, from the best of them, and from the last parameters
-BEST_SHARE = 0.3  # of the points, in the model of the best; also in that of all variables
-FEW = 4  # points for each coordinate: what half of a model of the best, or of an epoch, needs
-POOL, CLIMBS, CLIMB = 160, 3, 20  # candidates of a step, climbs from the best of them, and their steps
-LEAST_BOX = 0.01  # length at which the trust region begins again
-LEAST_SUCCESS = 1e-3  # of the deviation of all values, gained by a success in the trust region
-
-# fresh epochs (page: epochs; a fresh epoch as soon as)
-HOPELESS = -9.2  # log EI (of standardised values) below which nothing more is expected
-PATIENCE = 40  # evaluations beside the FEW in which a search must gain something
-LEAST_GAIN = 0.01  # of the deviation of its best third
-EPOCH = 20  # evaluations beside the FEW that must lie behind and before a fresh epoch
+# the models (page: best, many found variables)
+SEVERAL = 15  # found variables, beyond which a model that treats them alike has turns too
+BEST_SHARE = 0.3  # of the points, in the model of the best
 
 # the model of all variables (page: in the model of all variables)
 WIDEST_MODEL = 2000  # coordinates of the model; of more, a changing part is moved
@@ -76,6 +62,7 @@ PART, PART_TURNS = 1000, 20  # coordinates of that part, and the proposals it se
 # which arm has the next turn
 PLATEAUS = 0.25  # share of values that repeat another from which on a change of a variable says little
 WINDOW = 30  # points that are remembered, or two batches
+SHARE = 0.25  # of the largest credit, which every arm has
 HOPE = 0.03  # worth of the point that every arm is credited with in addition, the largest gain being 1
 ENOUGH, MOST_ENOUGH = 1.5, 60  # points for each coordinate, and in all, from which on the local model has turns
 ROUNDS = 20  # batches left, fewer than which leave no time for tests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from mctsvs.methods.auto import constants as const
 from mctsvs.methods.auto.box_corners import Mask
 from mctsvs.methods.auto.constants import AutoOptions
 from mctsvs.methods.auto.evidence import ActiveCount, Evidence, GroupTest, TestKind
-from mctsvs.methods.auto.full_space_search import FullSpaceModel
 from mctsvs.methods.auto.local_quadratic import LocalQuadratic
 from mctsvs.methods.auto.phases import ActiveCountTest, Audit, Design, OptimiseFullSpace, OptimiseSubspace, Phase
 from mctsvs.methods.auto.portfolio import ModelSelection, Portfolio
-from mctsvs.methods.auto.subspace_search import SubspaceModel, View
+from mctsvs.methods.auto.surrogates import Surrogates, of_found
 from mctsvs.methods.base import Engine, Observation, Pending, Proposal, around, latin_hypercube
-from mctsvs.methods.solvers import thinned
-from mctsvs.space.region_slice import RegionSlice
 from mctsvs.utils.validation import Array, Indices
 
 if TYPE_CHECKING:
@@ -60,13 +57,13 @@ class Auto(Engine):
     options: AutoOptions
     # fmt: off
     saved = ("budget", "phase", "open", "incumbent", "level", "evidence", "count", "tested", "noisy", "repeats",
-             "rivalry", "portfolio", "local", "first_points", "found_model", "all_model")
+             "rivalry", "portfolio", "local", "first_points", "subspace", "surrogates")
     # fmt: on
     budget: int | None = None  # evaluations there will be, where that is known
     phase: Phase
     open: dict[int, GroupTest]  # by proposal id
     incumbent: Array | None = None
-    level: float = -np.inf  # the incumbent's value, or lower, where a new epoch may begin with a worse one
+    level: float = -np.inf  # the incumbent's value
     evidence: Evidence
     count: ActiveCount
     tested: int = 0  # own probes and tests answered
@@ -76,8 +73,8 @@ class Auto(Engine):
     portfolio: Portfolio  # which arm has the next turn
     local: LocalQuadratic
     first_points: FirstPoints
-    found_model: SubspaceModel
-    all_model: FullSpaceModel
+    subspace: Indices  # the variables found, when they were last looked for
+    surrogates: Surrogates
 
     def __init__(self, offsets: Indices, rng: np.random.Generator, options: AutoOptions) -> None:
         super().__init__(offsets, rng, options)
@@ -86,11 +83,11 @@ class Auto(Engine):
         self.phase, self.open = Design(ActiveCountTest(order)), {}
         self.evidence, self.count = Evidence(n), ActiveCount(n)
         self.first_points = FirstPoints(self.owner, int(rng.integers(2**63)))
-        self.found_model, self.all_model = SubspaceModel(), FullSpaceModel(self.owner)
+        self.subspace, self.surrogates = np.empty(0, dtype=np.intp), Surrogates(self.owner)
         self.rivalry, self.portfolio, self.local = ModelSelection(), Portfolio(), LocalQuadratic()
 
     def plan(self, budget: int) -> None:
-        """It says how many tests are worth their price, and whether an audit or a new epoch still pays."""
+        """It says how many tests are worth their price, and whether an audit still pays."""
         self.budget = budget
         self.count.afford(self._affordable)
 
@@ -137,7 +134,7 @@ class Auto(Engine):
                 self.noisy = False
 
     def _accept(self, observation: Observation) -> None:
-        """The incumbent is the best point, of this epoch if it is not the first."""
+        """The incumbent is the best point."""
         x, y = observation.x, observation.y
         if np.isfinite(y) and (self.incumbent is None or y > self.level):
             self.incumbent, self.level = np.array(x), y
@@ -145,6 +142,11 @@ class Auto(Engine):
     @property
     def evaluated(self) -> int:
         return len(self.history) + len(self.history.failures)
+
+    @property
+    def first(self) -> int:
+        """Points of the design."""
+        return min(const.DESIGN, 2 * self.dimension)
 
     @property
     def countable(self) -> bool:
@@ -239,12 +241,6 @@ class Auto(Engine):
         """A rounded integer or a category may be where it was; units converted there and back differ in a last bit."""
         return np.unique(self.owner[np.abs(x - base) > least])
 
-    def learn_locally(self, question: GroupTest, y: float) -> None:
-        """From a point in the trust region."""
-        d = len(self.coordinates_of(self.found_model.variables))
-        gain = const.LEAST_SUCCESS * float(self.history.y.std())
-        self.found_model.learn(d, success=y > question.level + gain)
-
     def design(self, *, near: bool = False) -> GroupTest:
         """A point of the design: spread over the cube, or near the best so far if the centre is better than a few such.
 
@@ -277,52 +273,28 @@ class Auto(Engine):
         others = np.setdiff1d(self.everything, moved)
         return others[np.argsort(self.evidence.probability[others], kind="stable")]
 
-    def step(self, waiting: Array, *, epochs: bool = False) -> GroupTest:
-        """A step of Bayesian optimisation in the found variables; or the first of a new epoch, if one is due."""
-        assert self.incumbent is not None
-        found, history, x = self.found_model, self.history, self.incumbent.copy()
-        if len(found.variables) == 0:
+    def step(self, waiting: Array, kind: TestKind = TestKind.STEP) -> GroupTest:
+        """A step in the found variables, by the model that this kind names."""
+        if len(self.subspace) == 0:
             return self.step_in_all(waiting)
-        moved = self.coordinates_of(found.variables)
-        if history.constrained:
-            return self.step_in_all(waiting, among=moved)
-        d = len(moved)
-        failed = thinned(history.failures_beside(x, moved)[:, moved])  # others may be the doing of other variables
-        X, y = history.X[found.epoch :, moved], history.y[found.epoch :]
-        lattice = None if self.lattice is None or self.lattice.plain else self.lattice.among(moved, x)
-        places: dict[str, Any] = {"lattice": lattice, "cut": self._room(moved)}
-        view = View(X, y, x[moved], self.level, waiting=thinned(waiting[:, moved]), failed=failed, **places)
-        candidate = found.propose(view, self.rng)
-        if epochs and candidate.promise < np.inf and found.exhausted(y, len(found.variables), self.left):
-            found.begin_epoch(len(history), d, self.rng)
-            self.local.radius = 0.0
-            self.level = -np.inf  # the incumbent of a new epoch may be worse
-            candidate = found.propose(view, self.rng)
-        x[moved] = candidate.x
-        if self.region is not None and self.region.constrained:  # what does not matter gives way to what does
-            x = self.region.make_room(x, self.incumbent, self.idle(found.variables))
-        return GroupTest(TestKind.LOCAL if candidate.local else TestKind.STEP, x, found.variables, self.level)
+        found = self.coordinates_of(self.subspace)
+        if kind is TestKind.CLOSE:
+            return self.step_close(np.isin(np.arange(len(self.owner)), found), waiting)
+        return self.step_in_all(waiting, among=found, kind=kind)
 
-    def _room(self, moved: Indices) -> RegionSlice | None:
-        """What known constraints leave of these coordinates, if all others give way."""
-        if self.region is None or not self.region.constrained or self.incumbent is None:
-            return None
-        return RegionSlice.of(self.region, self.incumbent, moved, others_give_way=True)
+    def step_in_all(self, waiting: Array, among: Indices | None = None, *, kind: TestKind = TestKind.ALL) -> GroupTest:
+        """A step of Bayesian optimisation in all variables, or in those coordinates alone.
 
-    def step_in_all(
-        self, waiting: Array, among: Indices | None = None, *, alike: bool = False, kind: TestKind = TestKind.ALL
-    ) -> GroupTest:
-        """A step of Bayesian optimisation in all variables, or in those coordinates alone."""
-        model, turn = self.all_model, self.turn
+        Where known constraints leave no room for these, what does not matter gives way to what does.
+        """
+        model, turn = self.surrogates, self.turn
         model.lattice, model.region = self.lattice, self.region
         model.choose(turn, self.evidence.probability, self.rng, among=among)
-        if self.history.constrained:
-            x = model.propose_constrained(self.history, waiting, self.rng)
-        elif alike:
-            x = model.propose_alike(self.history, waiting, self.rng)
-        else:
-            x = model.propose(turn, self.history, waiting, self.rng)
-        return GroupTest(kind, x, np.unique(self.owner[model.moved]), self.level)
+        x = model.propose(kind, turn, self.history, waiting, self.rng)
+        variables = np.unique(self.owner[model.moved])
+        if among is not None and self.incumbent is not None and self.region is not None and self.region.constrained:
+            x = self.region.make_room(x, self.incumbent, self.idle(variables))
+        return GroupTest(kind, x, variables, self.level)
 
     @property
     def free(self) -> Mask:
@@ -347,35 +319,29 @@ class Auto(Engine):
         """A step of that arm, in all variables."""
         if kind is TestKind.CLOSE:
             return self.step_close(self.free, waiting)
-        return self.step_in_all(waiting, alike=kind is TestKind.ALIKE, kind=kind)
+        return self.step_in_all(waiting, kind=kind)
 
-    def step_close(self, free: Mask, waiting: Array, row: int = 0) -> GroupTest:
+    def step_close(self, free: Mask, waiting: Array) -> GroupTest:
         """A step of the local arm in these coordinates (D,) bool; all others as at the best point."""
         history = self.history
-        X, loss = history.X[row:], -history.objective[row:, None]  # of this epoch
-        Y = np.column_stack([loss, history.constraints[row:]]) if history.constrained else loss
-        best = int(np.argmax(history.y[row:]))
+        loss = -history.objective[:, None]
+        Y = np.column_stack([loss, history.constraints]) if history.constrained else loss
+        best = int(np.argmax(history.y))
         known = np.asarray(np.isfinite(Y).all(axis=1))  # not where a constraint was not measured
         if not known[best]:
             return self.step_in_all(waiting)
-        x = X[best].copy()
-        best = int(known[:best].sum())
-        step = self.local.propose(
-            X[np.ix_(known, free)], Y[known], best, self.rng, beside=self.waiting_for(TestKind.CLOSE)
-        )
+        x = history.X[best].copy()
+        X, waits = history.X[np.ix_(known, free)], self.waiting_for(TestKind.CLOSE)
+        step = self.local.propose(X, Y[known], int(known[:best].sum()), self.rng, beside=waits)
         x[free] = step.x
         return GroupTest(TestKind.CLOSE, x, np.unique(self.owner[free]), self.level, step=step)
 
     def surrogate(self) -> Predictor:
         """The model of the found variables, where these are optimised; else one of all variables."""
-        found, (X, y, _) = self.found_model, self.told
-        if self.found() is None or self.noisy or not len(found.variables):
+        if self.found() is None or self.noisy or not len(self.subspace):
             return super().surrogate()
-        moved, best = self.coordinates_of(found.variables), int(np.argmax(y))
-        x, nothing = X[best], np.empty((0, len(moved)))
-        lattice = None if self.lattice is None or self.lattice.plain else self.lattice.among(moved, x)
-        places: dict[str, Any] = {"waiting": nothing, "failed": nothing, "lattice": lattice}
-        predict = found.predictor(View(X[:, moved], y, x[moved], float(y[best]), **places))
+        moved, (X, y, _) = self.coordinates_of(self.subspace), self.told
+        predict = of_found(X[:, moved], y)
         return lambda Z: predict(Z[:, moved])
 
     def found(self) -> Indices | None:

@@ -40,7 +40,6 @@ class TestKind(Enum):
     TEST = "testing a group"  # does one of these variables matter?
     AUDIT = "auditing the rejected"  # do the rejected variables matter after all?
     STEP = "step in the found variables"  # is this better, with other values of the found variables?
-    LOCAL = "small step in the found variables"  # the same, inside the trust region
     REPEAT = "looking for noise"  # has the same point the same value again?
     CLOSE = "step close to the best point"  # is this better, by a quadratic model around that point?
     ALL = "step in many variables"  # is this better, with other values of all variables not rejected, or found?

@@ -40,8 +40,7 @@ class Phase(Saved):
             assert question.step is not None
             search.local.learn(question.step, y - question.level if np.isfinite(y) else -np.inf)
         if kind in portfolio.ARMS:
-            arm = TestKind.STEP if kind is TestKind.LOCAL else kind
-            search.portfolio.learn(arm.name, y - question.level, search.gains)
+            search.portfolio.learn(kind.name, y - question.level, search.gains)
         if not np.isfinite(y):
             screening.abandon(search, question)
             return self
@@ -49,8 +48,6 @@ class Phase(Saved):
             return Screening() if screening.reopen(search, question, observation) else OptimiseFullSpace()
         if kind in (TestKind.PROBE, TestKind.TEST):
             screening.learn(search, question, observation)
-        if kind is TestKind.LOCAL:
-            search.learn_locally(question, y)
         return self
 
     def elsewhere(self, search: Auto, observation: Observation) -> Phase:
@@ -105,13 +102,13 @@ class Design(Phase):
     probe: ActiveCountTest
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
-        if search.incumbent is None or search.evaluated + len(waiting) < const.DESIGN:
+        if search.incumbent is None or search.evaluated + len(waiting) < search.first:
             return search.design(near=True), self
         return NoiseTest(self.probe).next(search, waiting)
 
     def elsewhere(self, search: Auto, observation: Observation) -> Phase:
         after = super().elsewhere(search, observation)
-        return NoiseTest(self.probe) if after is self and search.evaluated > const.DESIGN else after
+        return NoiseTest(self.probe) if after is self and search.evaluated > search.first else after
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +135,7 @@ class NoiseTest(Phase):
     def without_noise(self, search: Auto) -> Phase:
         if search.left < const.ROUNDS * search.portfolio.most:  # tests need the answers of those before
             return OptimiseFullSpace()
-        pays = search.count.limit >= const.FEWEST and not search.fails_mostly
+        pays = len(search.everything) > const.DESIGN and search.count.limit >= const.FEWEST and not search.fails_mostly
         return self.probe if search.options.tests and pays else OptimiseFullSpace()
 
 
@@ -191,19 +188,19 @@ class Screening(Phase):
     steps: int = 0  # of optimisation, beside the tests
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
-        evidence, found = search.evidence, search.found_model
+        evidence = search.evidence
         screening.wake(search)
-        found.take(evidence.found)
+        search.subspace = evidence.found
         if evidence.undecided < const.SETTLED:
             audit = search.options.audit and evidence.rejected.any() and search.left >= const.LAST
-            return (Audit() if audit else OptimiseSubspace()).next(search, waiting)
+            return (Audit() if audit else OptimiseSubspace(len(search.history))).next(search, waiting)
         if search.gives_up:
             return search.step_in_all(waiting), OptimiseFullSpace()
         live = search.coordinates_of(np.flatnonzero(~evidence.rejected))
         # the found variables have the better model; worth more once they are the larger part of what matters
-        most_unknown = evidence.undecided > len(found.variables)
+        most_unknown = evidence.undecided > len(search.subspace)
         in_live = most_unknown and len(live) <= const.WIDEST_MODEL
-        can_step = in_live or len(found.variables) > 0
+        can_step = in_live or len(search.subspace) > 0
         if not can_step or search.tested <= const.TEST_SHARE * (search.tested + self.steps):
             test = screening.next_test(search)
             if test is not None:
@@ -227,7 +224,7 @@ class Audit(Phase):
             return screening.change(search, np.flatnonzero(search.evidence.rejected), TestKind.AUDIT), self
         if search.waits_for(TestKind.AUDIT):
             return search.step(waiting), self
-        return OptimiseSubspace().next(search, waiting)
+        return OptimiseSubspace(len(search.history)).next(search, waiting)
 
     def describe(self, search: Auto) -> str:
         return f"checking the rejected variables: {int(search.evidence.rejected.sum())} moved at once"
@@ -235,26 +232,17 @@ class Audit(Phase):
 
 @dataclass(frozen=True, eq=False)
 class OptimiseSubspace(Phase):
-    """Bayesian optimisation of the found variables, to the end; fresh epochs lead out of local optima.
+    """Bayesian optimisation of the found variables, to the end."""
 
-    Where many were found, by the model that treats them alike; the other, with its epochs, where that gains nothing.
-    """
+    since: int = 0  # points before the first step
 
     def next(self, search: Auto, waiting: Array) -> tuple[GroupTest, Phase]:
         if screening.wake(search):
             return Screening().next(search, waiting)
-        found = search.coordinates_of(search.found_model.variables)
-        kind = search.arm(portfolio.found_arms(search))
-        if kind is TestKind.ALIKE:
-            return search.step_in_all(waiting, among=found, alike=True, kind=kind), self
-        if kind is TestKind.CLOSE:
-            free = np.isin(np.arange(len(search.owner)), found)
-            return search.step_close(free, waiting, search.found_model.epoch), self
-        return search.step(waiting, epochs=True), self
+        return search.step(waiting, search.arm(portfolio.found_arms(search, self.since))), self
 
     def describe(self, search: Auto) -> str:
-        found = len(search.found_model.variables)
-        return f"optimising the found variables: {found} of {len(search.everything)}"
+        return f"optimising the found variables: {len(search.subspace)} of {len(search.everything)}"
 
 
 @dataclass(frozen=True, eq=False)

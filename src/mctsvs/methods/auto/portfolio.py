@@ -7,17 +7,13 @@ Under noise no gain is sure, and no test tells whether few variables matter or m
 first two: both are fitted without a part of the points and predict it. They take turns at first; later only one of them
 goes on, or both where nothing is clear and there are not many variables. They are compared early: once a search has
 gathered its points around an optimum, either predicts what lies between them.
-
-Within an arm `in_turn` asks a model of all points and one of the best points alone. Bad points set a scale on which
-the differences between good ones look like nothing; but a model of good points cannot know that bad ones are bad, and
-now and then asks for one again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,26 +31,7 @@ from mctsvs.utils.validation import Array
 if TYPE_CHECKING:
     from mctsvs.methods.auto.engine import Auto
 
-M = TypeVar("M")
-ARMS = (TestKind.STEP, TestKind.LOCAL, TestKind.ALL, TestKind.ALIKE, TestKind.APART, TestKind.CLOSE)
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A point worth evaluating."""
-
-    x: Array
-    promise: float = np.inf  # its log EI, where a model expects something of it
-    local: bool = False  # inside the trust region
-
-
-def in_turn(of_best: M | None, of_all: M, ask: Callable[[M], Candidate], known: Array) -> Candidate:
-    """What the model of the best gives, where it has its turn, unless that is one of the points (n, d) known."""
-    if of_best is not None:
-        candidate = ask(of_best)
-        if np.abs(known - candidate.x).max(axis=1).min() > const.SAME_POINT:
-            return candidate
-    return ask(of_all)
+ARMS = (TestKind.STEP, TestKind.ALL, TestKind.ALIKE, TestKind.APART, TestKind.CLOSE)
 
 
 def arms(search: Auto) -> list[TestKind]:
@@ -69,21 +46,12 @@ def arms(search: Auto) -> list[TestKind]:
     return [*everywhere, TestKind.CLOSE] if close else everywhere
 
 
-def found_arms(search: Auto) -> list[TestKind]:
-    """Of steps in the found variables.
-
-    Their own model leads out of local optima; steps close by do not, and have turns only if all variables were found.
-    The model that treats variables alike has none in a fresh epoch: it would lead back to the best point of all.
-    """
-    model, n = search.found_model, len(search.history)
-    found = search.coordinates_of(model.variables)
-    if model.restart or len(found) == 0:
-        return [TestKind.STEP]
-    fresh = model.epoch > 0 and search.level < float(search.history.y.max())
-    many = search.options.alike and len(model.variables) > const.SEVERAL
-    alike = many and not (fresh or search.history.constrained or confined(search))
-    whole = bool(search.free[found].all()) and not search.evidence.rejected.any()
-    close = whole and can_be_local(search, n - model.epoch, len(found))
+def found_arms(search: Auto, since: int) -> list[TestKind]:
+    """Of steps in the found variables, which began after so many points. The first are those of their own model."""
+    found, n = search.coordinates_of(search.subspace), len(search.history) - since - const.DESIGN
+    many = search.options.alike and len(search.subspace) > const.SEVERAL
+    alike = many and not (search.history.constrained or confined(search))
+    close = len(found) > 0 and search.free[found].all() and can_be_local(search, n, len(found))
     wanted = ((TestKind.STEP, True), (TestKind.ALIKE, alike), (TestKind.CLOSE, close))
     return [kind for kind, yes in wanted if yes]
 
@@ -91,7 +59,8 @@ def found_arms(search: Auto) -> list[TestKind]:
 def can_be_local(search: Auto, n: int, d: int) -> bool:
     """Whether n points can tell a slope in d coordinates, and every point near the best one is allowed."""
     exact = search.options.close and not search.noisy
-    return exact and not confined(search) and n > max(const.FIRST_PROBE, min(const.ENOUGH * d, const.MOST_ENOUGH))
+    enough = max(min(const.FIRST_PROBE, 2 * d), min(const.ENOUGH * d, const.MOST_ENOUGH))
+    return exact and not confined(search) and n > enough
 
 
 def confined(search: Auto) -> bool:
@@ -120,7 +89,8 @@ class Portfolio:
 
     The worth of a point is the share of all gains of the run that were no larger than its own, 0 without a gain. The
     credit of an arm is the mean worth of its points among the last `WINDOW`, and of one more that is worth `HOPE`. So
-    an arm that had no turn for long has one again, and where nobody gains all have as many. Only ranks count.
+    an arm that had no turn for long has one again, and where nobody gains all have as many. Only ranks count. No arm
+    has less than `SHARE` of the largest credit: steady small gains must not silence an arm that makes rare large ones.
     """
 
     arms: list[str] = field(default_factory=list)  # that proposed the last points
@@ -137,6 +107,8 @@ class Portfolio:
     def next(self, arms: Sequence[str]) -> str:
         """Every arm's claim grows by its share of the credit; the largest has the turn, and pays for it."""
         credit = {arm: self.credit(arm) for arm in arms}
+        least = const.SHARE * max(credit.values())
+        credit = {arm: max(value, least) for arm, value in credit.items()}
         self.claims = {arm: self.claims.get(arm, 0.0) + credit[arm] / sum(credit.values()) for arm in arms}
         chosen = max(arms, key=self.claims.__getitem__)
         self.claims[chosen] -= 1.0

@@ -113,7 +113,7 @@ def box(search: Auto, waiting: Array) -> BoxCorners:
     """From the incumbent as far as the model of all variables would go, but not too near or too far."""
     assert search.incumbent is not None
     base, rng, n = search.incumbent.copy(), search.rng, search.dimension
-    way = search.step_in_all(waiting, alike=True).x - base
+    way = search.step_in_all(waiting, kind=TestKind.ALIKE).x - base
     sign = np.where(np.abs(way) < 1e-9, np.where(rng.random(n) < 0.5, -1.0, 1.0), np.sign(way))
     # sides differ: equal changes of variables that are alike would have equal values
     step = np.clip(np.abs(way), *const.SIDES) * (1.0 + const.JITTER * (rng.random(n) - 0.5))

@@ -38,6 +38,7 @@ class Subspace:
     next_proposal_id: int = 0  # of the first point that will be proposed here; the others' follow
     whole: Lattice | None = None  # the values that all D coordinates can take; None: any
     region: Region | None = None  # where points may lie
+    others_give_way: bool = False  # to what known constraints demand, where the caller sees to it
 
     @property
     def dimension(self) -> int:
@@ -101,7 +102,8 @@ class Subspace:
         """What known constraints leave of these coordinates, the others as at the best point; None: all."""
         if self.region is None or not self.region.constrained or not len(self.history):
             return None
-        return RegionSlice.of(self.region, self.history.X[self.history.best(1)[0]], self.coordinates)
+        best = self.history.X[self.history.best(1)[0]]
+        return RegionSlice.of(self.region, best, self.coordinates, others_give_way=self.others_give_way)
 
     @cached_property
     def failures(self) -> Array:
@@ -186,6 +188,7 @@ DIMENSION_SCALED: dict[str, Any] = {
     "thorough": True,
     "constant_mean": True,
     "winsorise": False,
+    "fantasies": "expected",
 }
 
 # options of `iso`, where all variables are alike (docs/results/ablation.md)
@@ -203,6 +206,7 @@ ISOTROPIC: dict[str, Any] = {
     "pool": 128,
     "climb": 40,
     "crossovers": 96,
+    "fantasies": "expected",
 }
 
 

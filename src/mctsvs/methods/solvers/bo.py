@@ -16,10 +16,10 @@ from mctsvs.gp import optimize_acqf_mixed as on_lattice
 from mctsvs.gp.acquisition import AcquisitionLike, FeasibilityWeighted, constraint_models, penalised, put_inside
 from mctsvs.gp.model import KERNELS, Model, ModelSettings, Refit
 from mctsvs.gp.multi_output import OutputModels, Outputs
-from mctsvs.gp.optimize_acqf import crossovers, maximise, pool, propose_greedily, quasi_random
+from mctsvs.gp.optimize_acqf import along_axes, crossovers, maximise, pool, propose_greedily, quasi_random
 from mctsvs.gp.posterior import Posterior
 from mctsvs.gp.priors import PRIORS
-from mctsvs.methods.solvers import Subspace, paper_gp
+from mctsvs.methods.solvers import Subspace, paper_gp, thinned
 from mctsvs.utils.options import Options, option
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import Array, Indices
@@ -27,6 +27,7 @@ from mctsvs.utils.validation import Array, Indices
 ACQUISITIONS = ("log-ei", "ei", "ucb", "pi", "thompson")
 SEARCHES = ("gradient", "candidates")
 SURROGATES = ("own", "scikit-learn")
+FANTASIES = ("worst", "expected")
 CROSSED = 8  # best points that crossovers are made of
 SAME_POINT = 1e-6  # a point this near to a known one in every coordinate is that one again
 STEP = 0.02  # deviation of the step away from the best point that is taken in its place
@@ -96,6 +97,9 @@ class BOOptions(ModelOptions):
                         entering the model as a bad one before the next is sought (constant liar);
                         candidates: the paper's, the n best of `candidates` quasi-random points
     starts, pool, climb points of a pool from the best of which so many climbs start, of so many steps
+    along_axes          about so many points beside the pool, the best one with one coordinate anywhere
+    fantasies           a point that failed or waits for its value enters the model with the worst value (default); or
+                        with the expected one, where it failed so much nearer to the worst as its neighbours failed
     crossovers          points beside the pool, each made of two good ones
     surrogate           own (default), as the options above say; scikit-learn: the MCTS-VS paper's, with expected
                         improvement and its best candidates, whatever the options above say (see `paper_gp`)
@@ -109,6 +113,8 @@ class BOOptions(ModelOptions):
     pool: int = option(256, least=2)
     climb: int = option(20, least=0)
     crossovers: int = option(0, least=0)
+    along_axes: int = option(0, least=0)
+    fantasies: str = option("worst", among=FANTASIES)
     surrogate: str = option("own", among=SURROGATES)
     width: float = option(1.0, above=0)
 
@@ -153,7 +159,7 @@ class BayesianOptimisation(Saved):
         if needed is not None:
             feasible = subspace.feasible[self._rows(subspace.values[1], subspace.dimension)]
             best = float(posterior.y[feasible].max()) if feasible.any() else np.inf
-        posterior = posterior.with_fantasies(subspace.avoid, worst)
+        posterior = self._with_fantasies(posterior, subspace, worst)
         thompson = o.acquisition == "thompson"
         if o.acquisition_search == "candidates" and not thompson:
             acqf = self._surface(posterior, best, subspace, needed, rng)
@@ -164,7 +170,9 @@ class BayesianOptimisation(Saved):
 
         def find(posterior: Posterior, chosen: list[Array]) -> Array:
             acqf = self._surface(posterior, best, subspace, needed, rng)
-            extra = crossovers(o.crossovers, good, rng) if o.crossovers else None
+            further = [crossovers(o.crossovers, good, rng)] if o.crossovers else []
+            further += [along_axes(o.along_axes, good[0], rng)] if o.along_axes else []
+            extra = np.concatenate(further) if further else None
             limits: dict[str, Any] = {"starts": o.starts, "iterations": o.climb}
             if subspace.lattice is None:
                 return maximise(acqf, good[:3], rng, size=o.pool, extra=extra, **limits)
@@ -191,6 +199,14 @@ class BayesianOptimisation(Saved):
         self.model.forget(fit=due)
         self.known = len(y) if due else self.known
         return self.model.update(X[rows], y[rows], noise[rows] if len(noise) else None)
+
+    def _with_fantasies(self, posterior: Posterior, subspace: Subspace, worst: float) -> Posterior:
+        if self.options.fantasies == "worst" or not len(subspace.avoid):
+            return posterior.with_fantasies(subspace.avoid, worst)
+        expected, _ = posterior.predict(subspace.avoid)
+        bad = thinned(np.append(failure_share(subspace.failures, subspace.X), np.zeros(len(subspace.waiting))))
+        values = (1.0 - bad) * expected + bad * worst
+        return posterior.extended(subspace.avoid, np.append(posterior.y, values))
 
     def _rows(self, y: Array, d: int) -> Indices:
         """Of the points in the model, in their order."""
@@ -231,6 +247,21 @@ class BayesianOptimisation(Saved):
             "pi": acq.probability_of_improvement,
         }[kind]
         return acq.AcquisitionFunction(posterior, make(best))
+
+
+def failure_share(failed: Array, X: Array, neighbours: int = 5) -> Array:
+    """(f,) the share of failures among the evaluations nearest to each failed point; X (n, d) those that succeeded.
+
+    A failure among failures is a bad place, one among successes an accident: it must not wall off a good point.
+    """
+    if len(failed) == 0:
+        return np.zeros(0)
+    others = np.concatenate([X, failed])
+    distance = ((failed[:, None] - others) ** 2).sum(axis=-1)
+    distance[np.arange(len(failed)), len(X) + np.arange(len(failed))] = np.inf  # itself
+    closest = np.argsort(distance, axis=1, kind="stable")[:, : min(neighbours, len(others) - 1)]
+    share: Array = (closest >= len(X)).mean(axis=1)
+    return share
 
 
 @dataclass(frozen=True)
