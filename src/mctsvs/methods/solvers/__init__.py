@@ -188,7 +188,6 @@ DIMENSION_SCALED: dict[str, Any] = {
     "thorough": True,
     "constant_mean": True,
     "winsorise": False,
-    "fantasies": "expected",
 }
 
 # options of `iso`, where all variables are alike (docs/results/ablation.md)
