@@ -53,7 +53,7 @@ def main() -> None:
     suite = commands.add_parser("mixint", help="COCO's suite of whole and real variables")
     suite.add_argument("--dimensions", type=rows.whole_numbers, default=[40, 80, 160])
     suite.add_argument("--functions", type=rows.whole_numbers, default=range(1, 25))
-    suite.set_defaults(command=mixint, methods=RIVALS, budget=400)
+    suite.set_defaults(batch=1, command=mixint, methods=RIVALS, budget=400)
     problems = {"mixed": "Mixed100", "conditional": "Conditional100"}
     own = [commands.add_parser(name, help=f"{problem} of mixed.py") for name, problem in problems.items()]
     for command, problem in zip(own, problems.values(), strict=True):
