@@ -107,7 +107,7 @@ DRAWINGS: dict[str, Drawing] = {
     "mixint": partial(ranks, "mixint.csv"),
     "synthetic": partial(values, "fresh.csv", ("Hartmann6_500", "Levy10_300", "Ackley60"), known=True),
     "real": partial(values, "real500.csv", ("Rover60", "MOPTA08", "NASBench101", "NASBench201")),
-    "parts": partial(parts, ("parts-few.csv", "parts-many.csv")),
+    "parts": partial(parts, ("parts.csv", "partsbatch.csv", "partslong.csv")),
     "seconds": partial(seconds, "seconds.csv"),
     "turbo-draws": partial(draws, "turbo-sampling.csv"),
 }

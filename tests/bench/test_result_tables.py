@@ -26,7 +26,7 @@ TRIED = "of prototypes, which were not kept"
 WORDS = "it has no numbers"
 BY_HAND: dict[str, dict[str, str]] = {  # page -> first column of a table without a file of runs -> why it has none
     "ablation": {"part": WORDS},
-    "benchmarks": {"problems": WORDS, "method": PRINTED, "family": PRINTED, "functions": PRINTED, "function": PRINTED},
+    "benchmarks": {"problems": WORDS, "method": PRINTED},
     "notes": {
         "date": TRIED,
         "method": WORDS,
@@ -35,6 +35,7 @@ BY_HAND: dict[str, dict[str, str]] = {  # page -> first column of a table withou
     "paper": {"claim of the paper": WORDS, "what": "estimates, from recorded seconds"},
     "reliability": {"accident": WORDS, "what": PRINTED, "package": PRINTED},
     "speed": {"part": PRINTED, "run": PRINTED},
+    "statements": {"family": PRINTED, "functions": PRINTED, "function": PRINTED},
 }
 HEADER = re.compile(r"^\| *([^|]*?) *\|.*\n\|[ -]*-", re.MULTILINE)
 MOST_WORDS = 600  # of a page, without its tables and commands

@@ -59,7 +59,8 @@ def found_arms(search: Auto, since: int) -> list[TestKind]:
 def can_be_local(search: Auto, n: int, d: int) -> bool:
     """Whether n points can tell a slope in d coordinates, and every point near the best one is allowed."""
     exact = search.options.close and not search.noisy
-    enough = max(min(const.FIRST_PROBE, 2 * d), min(const.ENOUGH * d, const.MOST_ENOUGH))
+    most = np.inf if search.history.constrained else const.MOST_ENOUGH  # each constraint has a slope of its own
+    enough = max(min(const.FIRST_PROBE, 2 * d), min(const.ENOUGH * d, most))
     return exact and not confined(search) and n > enough
 
 
