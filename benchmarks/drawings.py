@@ -57,7 +57,9 @@ def _curve(method: str, runs: Sequence[Run]) -> Curve:
 def parts(files: Sequence[str], stem: Path) -> list[Path]:
     """What leaving a part out changes after the last evaluation, a dot for each problem."""
     plots = []
-    for file, title in zip(files, ("few of many variables matter", "all variables matter, and noise"), strict=True):
+    for file, title in zip(
+        files, ("200 evaluations", "300 evaluations in batches of 20", "600 evaluations"), strict=True
+    ):
         runs = rows.read(TABLES / file)
         methods = by_method(runs)
         last, dots = points_of(runs)[-1], list[Dot]()
