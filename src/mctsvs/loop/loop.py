@@ -100,8 +100,9 @@ class InMemory:
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
         evaluation = evaluation.fitting(opt._core.trials.names)
-        opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
-        return trial, opt.has_best and opt.best is trial
+        value = evaluation.value if evaluation.values is None else evaluation.values
+        opt.tell(trial, value, evaluation.message, constraints=evaluation.constraints)
+        return trial, opt._core.trials.leads(trial)
 
     def keep(self, trial: Trial, evaluation: Evaluation) -> None:
         self.early[trial.number] = evaluation

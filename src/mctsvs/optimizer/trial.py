@@ -100,7 +100,8 @@ class Trial:
         unit: (D,) the point in the unit cube, as methods see it; read-only.
         variables: Positions of the variables the method moved to make this point.
         space: The variables.
-        value: None until told; NaN if the evaluation failed, or measured constraints alone.
+        value: None until told; NaN if the evaluation failed, or measured constraints alone, or with several objectives.
+        values: Of several objectives, in their order; None until told, and where the evaluation failed.
         iteration: Of the method's choice of variables that this point belongs to; 0 for the initial design.
         source: "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", "repeated" in a
             space without further points, "replicate" of the recommended point, or "explain" where it proves which
@@ -138,6 +139,7 @@ class Trial:
     attrs: dict[str, Any] = field(default_factory=dict)
     unmeasured: bool = False
     asker: int | None = None
+    values: tuple[float, ...] | None = None
 
     @property
     def x(self) -> Array:
@@ -156,8 +158,8 @@ class Trial:
 
     @property
     def has_value(self) -> bool:
-        """Whether it was told with a number."""
-        return self.value is not None and not math.isnan(self.value)
+        """Whether it was told with a number, or with one for each of several objectives."""
+        return self.value is not None and (not math.isnan(self.value) or self.values is not None)
 
     @property
     def counts(self) -> bool:
@@ -193,6 +195,8 @@ class Trial:
         point = [f"{name}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for name, v in self.params.items()]
         more = ["..."] if len(point) > SHOWN else []
         value = "not told yet" if self.value is None else f"value {self.value:.6g}" if self.has_value else "failed"
+        if self.values is not None:
+            value = f"values {', '.join(f'{v:.6g}' for v in self.values)}"
         return printable(f"Trial({', '.join([str(self.number), *point[:SHOWN], *more, value])})")
 
 

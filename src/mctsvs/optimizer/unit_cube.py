@@ -50,10 +50,12 @@ class UnitCubeOptimizer:
         noise: float | None = None,
         explain: float | None = None,
         replicates: int | None = None,
+        trials: Trials | None = None,
     ) -> None:
+        """`trials` that are given are those of several objectives."""
         self.region, self.space, self.noise = region, region.space, noise
         self.share, self.replicates = explain, replicates
-        self.trials = Trials(direction)
+        self.trials = Trials(direction) if trials is None else trials
         self.counted = 0  # trials that a budget counts
         self.explained: int | None = None  # evaluations at the end of the budget that explain, where that was said
         self.explanation = Explanation(self)
@@ -62,7 +64,8 @@ class UnitCubeOptimizer:
         self.queue: deque[Array] = deque()  # points of the user's, to be asked for first
         self.budget: int | None = None
         self.lock = threading.RLock()
-        self.engine = registry.make(method, self.space.offsets, np.random.default_rng(seed), **options)
+        several = trials is not None
+        self.engine = registry.make(method, self.space.offsets, np.random.default_rng(seed), several=several, **options)
         if not region.plain:
             self.engine.within(region)
 
@@ -237,31 +240,47 @@ class UnitCubeOptimizer:
         self.counted += trial.source != "imported"
         return self.trials.add(trial)
 
-    def record(self, trial: Trial, value: float, message: str, details: TrialDetails) -> None:
-        """The value of a trial that waits, with what was checked."""
+    def record(
+        self,
+        trial: Trial,
+        value: float,
+        message: str,
+        details: TrialDetails,
+        values: tuple[float, ...] | None = None,
+    ) -> None:
+        """The value of a trial that waits, or those of several objectives, with what was checked."""
         with self.lock, one_blas_thread():
             before = time.perf_counter()
+            trial.values = values
             merit = self.trials.tell(trial, value, message, details)
             self.engine.observe([self._observation(trial, merit)])
             if trial.times.told is None:  # otherwise this is repeated from a journal
                 trial.times.told = time.time()
                 trial.times.thinking += time.perf_counter() - before
 
-    def insert(self, unit: Array, value: float, message: str = "", details: TrialDetails = NOTHING) -> Trial:
+    def insert(
+        self,
+        unit: Array,
+        value: float,
+        message: str = "",
+        details: TrialDetails = NOTHING,
+        values: tuple[float, ...] | None = None,
+    ) -> Trial:
         """An evaluation made elsewhere."""
         with self.lock:
             details = with_all(details, self.trials.names)
             trial = self._new(unit, self.everything, source="imported")
-            self.record(trial, value, message, details)
+            self.record(trial, value, message, details, values)
         return trial
 
     def _observation(self, trial: Trial, merit: float) -> Observation:
         place = (trial.unit, merit, trial.variables, trial.proposal_id)
         row = self.trials.row(trial)
         noise = self.noise if trial.noise is None else trial.noise
+        objectives = self.trials.scores(trial)
         if row is None:
-            return Observation(*place, noise=noise)
-        return Observation(*place, self.trials.score(trial), row, noise)
+            return Observation(*place, noise=noise, objectives=objectives)
+        return Observation(*place, self.trials.score(trial), row, noise, objectives)
 
     def method_state(self) -> State:
         """What the method keeps beside the trials: small, and with them all that `restore_method` needs."""
@@ -286,6 +305,7 @@ class UnitCubeOptimizer:
         """All of it, as plain data."""
         trials = self.trials.all
         details = {str(t.number): t.details.text for t in trials if t.details}
+        objectives = {str(t.number): list(t.values) for t in trials if t.values is not None}
         return {
             "budget": self.budget,
             "explained": self.explained,
@@ -300,6 +320,7 @@ class UnitCubeOptimizer:
             "engine": self.engine.state(),
             "told": list(self.trials.order),
             **({"details": details} if details else {}),
+            **({"objectives": objectives} if objectives else {}),
         }
 
     def restore(self, state: State) -> None:
@@ -312,6 +333,8 @@ class UnitCubeOptimizer:
             unit.flags.writeable = False
             self._add(Trial(number, unit, np.array(variables), self.space, value, *rest))
         self.queue.extend(np.array(unit) for unit in state["queue"])
+        for number, values in state.get("objectives", {}).items():
+            self.trials.all[int(number)].values = tuple(values)
         for number, text in state.get("details", {}).items():
             self.trials.all[int(number)].take(TrialDetails.read(text))
         later = state.get("told", ())  # in earlier states without those that failed
@@ -372,11 +395,9 @@ class Trials:
     def take(self, trial: Trial) -> bool:
         """A trial that was told, as one of them; False if it failed."""
         self.order.append(trial.number)
-        if trial.constraints and not self.names:  # nobody knows whether they held before
-            self.names = tuple(trial.constraints)
+        if self.name_constraints(trial):
             self.ranking = ConstraintRanking(len(self.names))
             for before in self.told:
-                before.unmeasured = True
                 self.ranking.take(self.score(before), None, before.number)
         if not self.ranking.take(self.score(trial), self.row(trial), trial.number):
             return False
@@ -384,6 +405,32 @@ class Trials:
         if self.names and not trial.constraints:
             trial.constraints = dict.fromkeys(self.names, math.nan)
         return True
+
+    def name_constraints(self, trial: Trial) -> bool:
+        """Whether it is the first one that has measured constraints: then nobody knows whether they held before."""
+        if not trial.constraints or self.names:
+            return False
+        self.names = tuple(trial.constraints)
+        for before in self.told:
+            before.unmeasured = True
+        return True
+
+    def leads(self, trial: Trial) -> bool:
+        """Whether it is the best one by now."""
+        return self.best is trial
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Of what is measured beside constraints."""
+        return ("value",)
+
+    def outputs(self, trial: Trial) -> tuple[float | None, ...]:
+        """What was measured of it beside constraints."""
+        return (trial.value,)
+
+    def scores(self, trial: Trial) -> Array | None:
+        """(M,) values of several objectives as something to be maximised; None for one objective."""
+        return None
 
     def row(self, trial: Trial) -> Array | None:
         """(m,) the trial's constraints as a method gets them: NaN where unknown, finite where they are infinite."""
