@@ -20,7 +20,7 @@ import numpy as np
 from mctsvs.optimizer.objectives import Returned
 from mctsvs.optimizer.trial import as_constraints, split, unknown_constraint
 from mctsvs.utils.formatting import as_text, printable, tidy
-from mctsvs.utils.validation import InputError, as_value
+from mctsvs.utils.validation import InputError, SeveralValues, as_value
 
 
 class Evaluation(NamedTuple):
@@ -33,6 +33,7 @@ class Evaluation(NamedTuple):
     worker: str = ""  # whoever did it: a process, and a thread of it where there are several
     refused: bool = False  # whether it failed because of what the function returns, which is no value
     values: tuple[float, ...] | None = None  # of several objectives; the value is then NaN
+    hint: str = ""  # what to do where it was refused
 
     def fitting(self, names: Sequence[str]) -> Evaluation:
         """The same, or a failed one if it has a constraint beside these, of which there may be none yet."""
@@ -87,9 +88,10 @@ def evaluate(
         number = as_value(value) if several is None else math.nan
         found = Evaluation(number, "", seconds, as_constraints(constraints), _worker(), values=values)
     except InputError as error:
+        hint = error.hint if isinstance(error, SeveralValues) else ""
         if Exception not in catch:
-            raise
-        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker(), refused=True)
+            raise InputError("; ".join(filter(None, (str(error), hint)))) from None
+        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker(), refused=True, hint=hint)
     why = tidy(f"the function returned {short(value)}") if math.isnan(found.value) and not values else ""
     return found._replace(message=why)
 

@@ -31,6 +31,7 @@ from mctsvs.loop.stopping import (
 )
 from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.objectives import Objectives, Returned
 from mctsvs.optimizer.trial import Trial
 from mctsvs.space.deduplicate import NothingFound, SpaceExhausted
 from mctsvs.utils.validation import InputError, check_bool, check_count, check_number
@@ -269,7 +270,7 @@ class Run:
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
         if evaluation.refused and self.first:  # a mistake in the function, which is to be mended before it costs more
-            raise InputError(evaluation.message)
+            raise InputError("; ".join(filter(None, (evaluation.message, evaluation.hint))))
         self.first = False
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
@@ -336,6 +337,9 @@ def run(
         argument = attrgetter("number", "argument")
     elif call_style(f, owner.space.names, named=owner.space.named) == "keywords":
         f, argument = partial(_with_keywords, f), attrgetter("params")
+    objectives = getattr(owner, "objectives", None)
+    if objectives is not None:
+        f = partial(_of_several, f, objectives)
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
         return Run(
@@ -357,6 +361,10 @@ class OfTrial:
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:
     return f(**params)
+
+
+def _of_several(f: Callable[..., Any], objectives: Objectives, argument: Any) -> Returned:
+    return Returned(f(argument), objectives)
 
 
 def _reporter(progress: bool | ProgressReporter) -> ProgressReporter:

@@ -69,6 +69,8 @@ def _checked(session: Session, given: Mapping[str, Any], options: Mapping[str, A
 
 def _begin(path: Path, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     opt = Optimizer(**{"direction": "minimize", **given}, **options)
+    if opt.objectives is not None:
+        raise InputError("a study keeps one objective: leave study= out, or use mctsvs.Optimizer, for several")
     identity = {
         "space": opt.space.to_state(),
         "direction": opt.direction,

@@ -35,12 +35,13 @@ class InputError(ValueError):
 
 
 class SeveralValues(InputError):
-    """There are several values in place of one; `needed` says which argument makes them several objectives."""
+    """There are several values in place of one; `hint` says how to make them several objectives."""
 
     def __init__(self, sentence: str, given: Any) -> None:
         super().__init__(sentence)
         each = dict.fromkeys(given, "minimize") if isinstance(given, dict) else ["minimize"] * len(given)
-        self.needed = f"{'objectives' if isinstance(given, dict) else 'directions'}={each}"
+        needed = f"{'objectives' if isinstance(given, dict) else 'directions'}={each}"
+        self.hint = printable(f"for several objectives write minimize(f, space, budget, {needed})")
 
 
 class StudyError(InputError):
