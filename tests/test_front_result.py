@@ -103,8 +103,8 @@ def test_it_can_be_pickled_and_shown() -> None:
 @pytest.mark.needs("pandas")
 def test_tables() -> None:
     frame = run().to_dataframe()
-    assert [*frame.columns[:4]] == ["number", "f1", "f2", "source"]
-    assert frame["f1"].notna().all()
+    assert [*frame.columns[:4]] == ["number", "objective_f1", "objective_f2", "source"]
+    assert frame["objective_f1"].notna().all()
 
 
 def test_failures_and_missing_values() -> None:
@@ -164,10 +164,15 @@ def test_arguments_that_cannot_be_used(more: dict[str, Any], sentence: str) -> N
         run(**more)
 
 
-def test_studies_and_maximize_say_what_to_write(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a study keeps one objective: leave study= out"):
-        run(study=tmp_path / "a.db")
-    assert not (tmp_path / "a.db").exists()
+def test_a_study_goes_on_as_the_run_without_one(tmp_path: Path) -> None:
+    whole = run(method="auto", seed=4)
+    run(method="auto", seed=4, budget=11, study=tmp_path / "a.db")
+    result = run(method="auto", seed=4, study=tmp_path / "a.db")
+    assert result.nfev == 14
+    assert result.front.values.tolist() == whole.front.values.tolist()
+
+
+def test_maximize_says_what_to_write() -> None:
     with pytest.raises(InputError, match=r"write minimize|are minimize\(f, space, budget, directions="):
         mctsvs.maximize(trade, BOX, 9, directions=TWO)  # type: ignore[arg-type]
 

@@ -211,7 +211,11 @@ def _optimise(
     if study is not None:
         from mctsvs.study import Study  # SQLite, which only a run that is kept needs
 
+        if problem.keys() & SEVERAL:
+            del problem["direction"]
         with Study(study, space, **problem) as kept:
+            if kept.objectives is not None:
+                refuse_for_several(target=criteria.target)
             if not kept.trials and not kept.optimizer.enqueued:
                 enqueue_x0(kept, x0)
             return _run_study(kept, f, budget, criteria, Workers(**evaluators), callback=callback, progress=progress)
@@ -275,6 +279,8 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
     points = first_points(x0, opt.region)
     if points is not None:
         owner.enqueue(points)
+    elif owner.objectives is not None:
+        raise InputError("x0= has values of one objective: several go to Optimizer.add, or leave the values out")
     elif isinstance(owner, Optimizer):
         for unit, value, message, details in rows(x0, opt.region, opt.direction):
             opt._core.insert(unit, value, message, details)
@@ -508,13 +514,11 @@ class FrontResult(Result):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A row for each trial, with a column for each objective in place of one for the value; needs pandas."""
-        frame = super().to_dataframe()
-        place = int(frame.columns.get_loc("value"))
-        frame = frame.drop(columns="value")
-        for k, name in enumerate(self.front.objectives.names):
-            column = [None if trial.values is None else trial.values[k] for trial in self.trials]
-            frame.insert(place + k, f"objective_{name}" if name in frame else name, column)
-        return frame
+        from mctsvs.study.tables import dataframe
+
+        if not self.trials:
+            raise InputError("there is no table: the result has no trials")
+        return dataframe(self.trials, self.trials[0].space, times=True, objectives=self.front.objectives)
 
     def __repr__(self) -> str:
         found = f"{len(self.front)} points on the front" if self.feasible else "no front"

@@ -35,6 +35,11 @@ class Evaluation(NamedTuple):
     values: tuple[float, ...] | None = None  # of several objectives; the value is then NaN
     hint: str = ""  # what to do where it was refused
 
+    @property
+    def told(self) -> float | tuple[float, ...]:
+        """The value, or those of several objectives."""
+        return self.value if self.values is None else self.values
+
     def fitting(self, names: Sequence[str]) -> Evaluation:
         """The same, or a failed one if it has a constraint beside these, of which there may be none yet."""
         wrong = unknown_constraint(self.constraints, names)

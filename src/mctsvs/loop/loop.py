@@ -101,8 +101,7 @@ class InMemory:
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
         evaluation = evaluation.fitting(opt._core.trials.names)
-        value = evaluation.value if evaluation.values is None else evaluation.values
-        opt.tell(trial, value, evaluation.message, constraints=evaluation.constraints)
+        opt.tell(trial, evaluation.told, evaluation.message, constraints=evaluation.constraints)
         return trial, opt._core.trials.leads(trial)
 
     def keep(self, trial: Trial, evaluation: Evaluation) -> None:

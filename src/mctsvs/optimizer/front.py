@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -126,6 +126,19 @@ class Front(Sequence[Trial]):
         return "\n".join(lines) + f"\n... and {len(self) - SHOWN} more" * (len(self) > SHOWN)
 
 
+def front_of(trials: Iterable[Trial], objectives: Objectives | None) -> Front:
+    """Of the trials that have values and are feasible."""
+    if objectives is None:
+        raise InputError("there is no front: there is one objective, and the best trial is best")
+    told = [trial for trial in trials if trial.values is not None and trial.feasible]
+    values = np.array([trial.values for trial in told], dtype=np.float64).reshape(-1, len(objectives))
+    scores = objectives.signs * values
+    kept = non_dominated(scores)
+    rows = np.flatnonzero(kept)
+    rows = rows[np.argsort(-scores[rows, 0], kind="stable")]
+    return Front([told[row] for row in rows], objectives, values[~kept])
+
+
 class FrontTrials(Trials):
     """All trials of a run with several objectives: a front in place of a best one."""
 
@@ -150,13 +163,7 @@ class FrontTrials(Trials):
     @property
     def front(self) -> Front:
         """Of those told so far."""
-        told = [trial for trial in self.told if trial.values is not None and trial.feasible]
-        values = np.array([trial.values for trial in told], dtype=np.float64).reshape(-1, len(self.objectives))
-        scores = self.objectives.signs * values
-        kept = non_dominated(scores)
-        rows = np.flatnonzero(kept)
-        rows = rows[np.argsort(-scores[rows, 0], kind="stable")]
-        return Front([told[row] for row in rows], self.objectives, values[~kept])
+        return front_of(self.told, self.objectives)
 
     def leads(self, trial: Trial) -> bool:
         """Whether it is on the front by now."""

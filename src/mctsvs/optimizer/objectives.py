@@ -133,10 +133,23 @@ class Objectives:
         return [given[name] for name in self.names]
 
     def to_state(self) -> State:
-        """As plain data, beside the values, which are called "objectives" there."""
-        named = {"named": [list(pair) for pair in zip(self.names, self.directions, strict=True)]}
-        more = {} if self.reference is None else {"reference": list(self.reference)}
-        return {**(named if self.named else {"directions": list(self.directions)}), **more}
+        """As plain data, which `from_state` reads."""
+        reference = None if self.reference is None else list(self.reference)
+        return {"directions": list(self.directions), "names": list(self.names) * self.named, "reference": reference}
+
+    @classmethod
+    def from_state(cls, state: State) -> Objectives:
+        """What was saved."""
+        named = dict(zip(state["names"], state["directions"], strict=True)) if state["names"] else None
+        made = cls.of(None if named else state["directions"], named, state["reference"])
+        assert made is not None
+        return made
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """As `Optimizer` takes them."""
+        named = dict(zip(self.names, self.directions, strict=True)) if self.named else None
+        return {"directions": None if named else self.directions, "objectives": named, "reference": self.reference}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Never
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer.active_variables import VariableStatuses
-from mctsvs.optimizer.front import Front, FrontTrials
+from mctsvs.optimizer.front import Front, FrontTrials, front_of
 from mctsvs.optimizer.objectives import DIRECTIONS, Objectives
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise
 from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode, encode_all
@@ -206,10 +206,8 @@ class Optimizer:
         """
         with self._core.lock:
             waiting = self._core.trials.waiting(trial)
-            details = TrialDetails.of(constraints, noise, waiting.attrs)
-            number, values = self._values(value)
-            self._refuse_noise(noise)
-            self._core.record(waiting, number, as_text(message), details, values)
+            told = checked(self.objectives, value, constraints, noise, waiting.attrs)
+            self._core.record(waiting, told[0], as_text(message), told[1])
 
     def add(
         self,
@@ -239,17 +237,8 @@ class Optimizer:
             >>> opt.add([0.5] * 300, 1.25)
         """
         unit = encode(self.region, point)
-        number, values = self._values(value)
-        self._refuse_noise(noise)
-        return self._core.insert(unit, number, as_text(message), TrialDetails.of(constraints, noise), values)
-
-    def _values(self, told: Any) -> tuple[float, tuple[float, ...] | None]:
-        """The value, or those of several objectives beside NaN."""
-        return (as_value(told), None) if self.objectives is None else (math.nan, self.objectives.values(told))
-
-    def _refuse_noise(self, noise: float | None) -> None:
-        if self.objectives is not None:
-            refuse_for_several(noise=noise)
+        told = checked(self.objectives, value, constraints, noise)
+        return self._core.insert(unit, told[0], as_text(message), told[1])
 
     def enqueue(self, points: Iterable[Mapping[str, Any] | Sequence[Any] | Array]) -> None:
         """Have points asked for before the method's own.
@@ -321,11 +310,8 @@ class Optimizer:
         Raises:
             InputError: There is one objective.
         """
-        trials = self._core.trials
-        if not isinstance(trials, FrontTrials):
-            raise InputError("there is no front: there is one objective, and the best trial is best")
         with self._core.lock:
-            return trials.front
+            return front_of(self._core.trials.told, self.objectives)
 
     @property
     def hypervolume(self) -> float:
@@ -432,7 +418,8 @@ class Optimizer:
         return {
             "format": FORMAT,
             "space": self.space.to_state(),
-            **({"direction": self.direction} if self.objectives is None else self.objectives.to_state()),
+            "direction": self.direction,
+            **({} if self.objectives is None else {"objectives": self.objectives.to_state()}),
             "method": self.method,
             "options": dict(self.options),
             "seed": self.seed,
@@ -461,8 +448,7 @@ class Optimizer:
             raise InputError(f"the state has format {state.get('format')!r}: this version reads format {FORMAT}")
         opt = cls(
             Space.from_state(state["space"]),
-            **{name: state[name] for name in ("direction", "directions", "reference") if name in state},
-            objectives=None if "named" not in state else dict(state["named"]),
+            **aims(state),
             method=state["method"],
             seed=state["seed"],
             constraints=given_again(state.get("constraints", []), constraints),
@@ -481,6 +467,27 @@ class Optimizer:
         self.__dict__ = type(self).restore(pickled["state"], pickled["constraints"]).__dict__
         for trial, (times, purpose, attrs) in zip(self.trials, pickled["notes"], strict=True):
             trial.times, trial.purpose, trial.attrs = times, purpose, attrs
+
+
+def aims(state: State) -> dict[str, Any]:
+    """Directions as `Optimizer` takes them, from its state or a study's description."""
+    if "objectives" in state:
+        return Objectives.from_state(state["objectives"]).arguments
+    return {"direction": state["direction"]}
+
+
+def checked(
+    objectives: Objectives | None,
+    value: Any,
+    constraints: Any = None,
+    noise: Any = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> tuple[float, TrialDetails]:
+    """What is told of an evaluation: the value, NaN for several objectives, and all that comes beside it."""
+    if objectives is None:
+        return as_value(value), TrialDetails.of(constraints, noise, attrs)
+    refuse_for_several(noise=noise)
+    return math.nan, TrialDetails.of(constraints, noise, attrs, objectives.values(value))
 
 
 def refuse_for_several(*, direction: bool = False, **settings: Any) -> None:

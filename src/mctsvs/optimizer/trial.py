@@ -26,27 +26,35 @@ class TrialDetails:
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
+    values: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, constraints: Any = None, noise: Any = None, attrs: Mapping[str, Any] | None = None) -> TrialDetails:
-        """Of what a user has given, checked."""
-        return cls(as_constraints(constraints), as_noise(noise), as_attrs(attrs or {}))
+    def of(
+        cls,
+        constraints: Any = None,
+        noise: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        values: Sequence[float] | None = None,
+    ) -> TrialDetails:
+        """Of what a user has given, checked; the values of several objectives are checked already."""
+        known = None if values is None else tuple(float(value) for value in values)
+        return cls(as_constraints(constraints), as_noise(noise), as_attrs(attrs or {}), known)
 
     def __bool__(self) -> bool:
-        return bool(self.constraints or self.noise is not None or self.attrs)
+        return bool(self.constraints or self.noise is not None or self.attrs or self.values)
 
     @property
     def text(self) -> str:
         """As JSON: an unknown constraint is null."""
         known = {name: None if math.isnan(c) else c for name, c in (self.constraints or {}).items()}
-        parts = {"constraints": known, "noise": self.noise, "attrs": self.attrs}
+        parts = {"constraints": known, "noise": self.noise, "attrs": self.attrs, "values": self.values}
         return json.dumps({name: part for name, part in parts.items() if part not in (None, {})})
 
     @classmethod
     def read(cls, text: str) -> TrialDetails:
         """Of the text; ValueError if it is none."""
         given = json.loads(text)
-        if not isinstance(given, dict) or not set(given) <= {"constraints", "noise", "attrs"}:
+        if not isinstance(given, dict) or not set(given) <= {"constraints", "noise", "attrs", "values"}:
             raise ValueError("not the details of a trial")
         return cls.of(**given)
 
@@ -181,7 +189,7 @@ class Trial:
     @property
     def details(self) -> TrialDetails:
         """What was told beside the value."""
-        return TrialDetails(self.constraints, self.noise, self.attrs)
+        return TrialDetails(self.constraints, self.noise, self.attrs, self.values)
 
     def take(self, details: TrialDetails) -> None:
         """Keep what was told beside the value.
@@ -190,6 +198,7 @@ class Trial:
             details: Checked already.
         """
         self.constraints, self.noise, self.attrs = details.constraints, details.noise, details.attrs
+        self.values = details.values
 
     def __repr__(self) -> str:
         point = [f"{name}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for name, v in self.params.items()]

@@ -240,37 +240,22 @@ class UnitCubeOptimizer:
         self.counted += trial.source != "imported"
         return self.trials.add(trial)
 
-    def record(
-        self,
-        trial: Trial,
-        value: float,
-        message: str,
-        details: TrialDetails,
-        values: tuple[float, ...] | None = None,
-    ) -> None:
-        """The value of a trial that waits, or those of several objectives, with what was checked."""
+    def record(self, trial: Trial, value: float, message: str, details: TrialDetails) -> None:
+        """The value of a trial that waits, with what was checked."""
         with self.lock, one_blas_thread():
             before = time.perf_counter()
-            trial.values = values
             merit = self.trials.tell(trial, value, message, details)
             self.engine.observe([self._observation(trial, merit)])
             if trial.times.told is None:  # otherwise this is repeated from a journal
                 trial.times.told = time.time()
                 trial.times.thinking += time.perf_counter() - before
 
-    def insert(
-        self,
-        unit: Array,
-        value: float,
-        message: str = "",
-        details: TrialDetails = NOTHING,
-        values: tuple[float, ...] | None = None,
-    ) -> Trial:
+    def insert(self, unit: Array, value: float, message: str = "", details: TrialDetails = NOTHING) -> Trial:
         """An evaluation made elsewhere."""
         with self.lock:
             details = with_all(details, self.trials.names)
             trial = self._new(unit, self.everything, source="imported")
-            self.record(trial, value, message, details, values)
+            self.record(trial, value, message, details)
         return trial
 
     def _observation(self, trial: Trial, merit: float) -> Observation:
@@ -305,7 +290,6 @@ class UnitCubeOptimizer:
         """All of it, as plain data."""
         trials = self.trials.all
         details = {str(t.number): t.details.text for t in trials if t.details}
-        objectives = {str(t.number): list(t.values) for t in trials if t.values is not None}
         return {
             "budget": self.budget,
             "explained": self.explained,
@@ -320,7 +304,6 @@ class UnitCubeOptimizer:
             "engine": self.engine.state(),
             "told": list(self.trials.order),
             **({"details": details} if details else {}),
-            **({"objectives": objectives} if objectives else {}),
         }
 
     def restore(self, state: State) -> None:
@@ -333,8 +316,6 @@ class UnitCubeOptimizer:
             unit.flags.writeable = False
             self._add(Trial(number, unit, np.array(variables), self.space, value, *rest))
         self.queue.extend(np.array(unit) for unit in state["queue"])
-        for number, values in state.get("objectives", {}).items():
-            self.trials.all[int(number)].values = tuple(values)
         for number, text in state.get("details", {}).items():
             self.trials.all[int(number)].take(TrialDetails.read(text))
         later = state.get("told", ())  # in earlier states without those that failed
