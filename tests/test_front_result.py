@@ -88,7 +88,7 @@ def test_it_has_no_best_point() -> None:
             getattr(result, name)
     assert {"front", "hypervolume", "knee"} < dict(result).keys()
     assert not {"x", "fun", "best"} & dict(result).keys()
-    with pytest.raises(InputError, match="a report shows one objective"):
+    with pytest.raises(InputError, match="pictures show one objective"):
         result.report("report.html")
 
 

@@ -22,6 +22,7 @@ from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
 from mctsvs.optimizer.front import Front
+from mctsvs.optimizer.objectives import Objectives
 from mctsvs.optimizer.optimizer import NO_BEST, SETTINGS, SEVERAL, refuse_for_several
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.utils.formatting import listed, printable
@@ -479,6 +480,11 @@ class FrontResult(Result):
         return super().__getattribute__(name)
 
     @property
+    def objectives(self) -> Objectives:
+        """Names and directions."""
+        return self.front.objectives
+
+    @property
     def hypervolume(self) -> float:
         """What the front dominates, down to `reference`."""
         return self.front.hypervolume
@@ -527,14 +533,6 @@ class FrontResult(Result):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(str(self.front))}</pre>"
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """There is none yet.
-
-        Raises:
-            InputError: Always.
-        """
-        raise InputError("a report shows one objective: front.table() and to_dataframe() have several")
 
 
 def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mctsvs import InputError, Optimizer, Study, StudyError
+from mctsvs.cli import main
 from mctsvs.study.reader import summarize
 
 BOX = [(0.0, 1.0)] * 45
@@ -87,7 +88,7 @@ def test_what_several_objectives_do_not_have(tmp_path: Path) -> None:
                 ask()
         with pytest.raises(InputError, match="cannot be imported"):
             study.import_points(tmp_path / "b.csv")
-        with pytest.raises(InputError, match="a report shows one objective"):
+        with pytest.raises(InputError, match="pictures show one objective"):
             study.report(tmp_path / "report.html")
     with Study(tmp_path / "one.db", [(0, 1)], method="random") as one, pytest.raises(InputError, match="no front"):
         _ = one.front
@@ -117,3 +118,12 @@ def test_tables(tmp_path: Path) -> None:
         assert [*study.to_dataframe().columns[:3]] == ["number", "objective_cost", "objective_lift"]
         study.export(tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().startswith("number,objective_cost,objective_lift,source,")
+
+
+def test_what_the_command_line_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with begin(tmp_path / "a.db") as study:
+        study.optimize(f, 20)
+    assert main(["show", str(tmp_path / "a.db")]) == 0
+    rows = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert rows["front"] == (f"{len(study.front)} points, hypervolume {study.front.hypervolume:.6g} from 3, -1")
+    assert rows["knee"].startswith("cost=")

@@ -526,8 +526,6 @@ class Study:
         """
         from mctsvs.visualization.report import write
 
-        if self.objectives is not None:
-            raise InputError("a report shows one objective: front.table() and to_dataframe() have several")
         return write(self, path)
 
     def export(self, path: str | os.PathLike[str]) -> int:
