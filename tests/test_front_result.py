@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import mctsvs
-from mctsvs import InputError
+from mctsvs import FrontResult, InputError
 from mctsvs.gp.pareto import hypervolume
 from mctsvs.loop.stopping import StopStatus
-from mctsvs.optimize import FrontResult
 
 BOX = [(0.0, 1.0)] * 4
 TWO = ["minimize", "maximize"]
