@@ -276,7 +276,8 @@ def for_several(name: str) -> Method:
     method = find(name)
     if isinstance(method.several, str | type):
         return replace(method, engine=method.several, selector=None, solver=None)
-    if not method.several and not _classes(method)[-1].several_objectives:
+    own = method.name not in METHODS and not missing(method)
+    if not method.several and not (own and _classes(method)[-1].several_objectives):
         able = listed([f"{other.name!r}" for other in METHODS.values() if other.several])
         raise InputError(f"method {name!r} takes one objective only: several objectives need {able}")
     return method
