@@ -82,3 +82,9 @@ def test_reference_point_lies_beyond_the_front() -> None:
     assert np.allclose(reference_point(Y), [-0.2, -0.2])
     assert np.allclose(reference_point(np.array([[1.0, 1.0], [0.0, -4.0]])), [0.8, 0.0])  # a front of one point
     assert np.allclose(reference_point(np.array([[1.0, 2.0]])), [0.8, 1.8])
+
+
+def test_hypervolume_of_huge_values_is_no_error() -> None:
+    Y = 1e150 * np.array([[1.0, 2.0, 3.0, 1.0], [2.0, 1.0, 1.0, 3.0]])
+    assert hypervolume(Y, np.zeros(4)) == np.inf
+    assert hypervolume(Y[:, :2], np.zeros(2)) == pytest.approx(3e300)

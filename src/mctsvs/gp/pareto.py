@@ -6,6 +6,8 @@ Notation: Y (n, M) values of n points in M objectives, larger is better; `refere
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,7 +35,10 @@ def hypervolume(Y: Array, reference: Array) -> float:
     """The volume that the points dominate, down to the reference point: exact, for any number of objectives."""
     gains = np.asarray(Y, dtype=np.float64).reshape(-1, len(reference)) - reference
     gains = gains[(gains > 0.0).all(axis=1)]
-    return _volume(gains[non_dominated(gains)])
+    if not len(gains):
+        return 0.0
+    scale = gains.max(axis=0)  # of values that are huge, no sum of boxes overflows
+    return _volume(gains[non_dominated(gains)] / scale) * math.prod(scale.tolist())
 
 
 def _volume(gains: Array) -> float:

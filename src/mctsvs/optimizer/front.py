@@ -14,7 +14,7 @@ from mctsvs.optimizer.objectives import Objectives
 from mctsvs.optimizer.trial import Trial
 from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.utils.formatting import printable
-from mctsvs.utils.validation import LARGEST, Array, InputError
+from mctsvs.utils.validation import Array, InputError
 
 SHOWN = 20  # points in the text of a front
 
@@ -67,13 +67,13 @@ class Front(Sequence[Trial]):
         if not self.trials:
             raise InputError("there is no reference point yet: tell the values of at least one feasible evaluation")
         everything = np.concatenate([self.values, self.others.reshape(-1, len(signs))])
-        return signs * reference_point(signs * everything)
+        return signs * reference_point(self.objectives.scores(everything))
 
     @property
     def hypervolume(self) -> float:
         """What the front dominates, down to the reference point; 0 without a front."""
-        signs = self.objectives.signs
-        return hypervolume(signs * self.values, signs * self.reference) if self.trials else 0.0
+        scores = self.objectives.scores
+        return hypervolume(scores(self.values), scores(self.reference)) if self.trials else 0.0
 
     @property
     def knee(self) -> Trial:
@@ -84,7 +84,7 @@ class Front(Sequence[Trial]):
         """
         if not self.trials:
             raise InputError("there is no knee yet: tell the values of at least one feasible evaluation")
-        return self.trials[knee(self.objectives.signs * self.values)]
+        return self.trials[knee(self.objectives.scores(self.values))]
 
     def table(self) -> list[dict[str, Any]]:
         """A row for each trial: its number, the objectives and the variables; pandas takes it as it is.
@@ -132,7 +132,7 @@ def front_of(trials: Iterable[Trial], objectives: Objectives | None) -> Front:
         raise InputError("there is no front: there is one objective, and the best trial is best")
     told = [trial for trial in trials if trial.values is not None and trial.feasible]
     values = np.array([trial.values for trial in told], dtype=np.float64).reshape(-1, len(objectives))
-    scores = objectives.signs * values
+    scores = objectives.signs * values  # as they are: rows that differ stay different
     kept = non_dominated(scores)
     rows = np.flatnonzero(kept)
     rows = rows[np.argsort(-scores[rows, 0], kind="stable")]
@@ -174,7 +174,7 @@ class FrontTrials(Trials):
         M = len(self.objectives)
         if trial.values is None:
             return np.full(M, math.nan)
-        return np.asarray(np.clip(self.objectives.signs * np.array(trial.values), -LARGEST, LARGEST))
+        return self.objectives.scores(np.array(trial.values))
 
     def rank(self, trial: Trial) -> float:
         """What is known of several objectives is no single merit: 0, or NaN if the trial failed."""

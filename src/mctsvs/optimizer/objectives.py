@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from mctsvs.utils.formatting import listed, plural
-from mctsvs.utils.validation import Array, InputError, State, as_number, as_vector, check_choice, check_text, is_several
+from mctsvs.utils.validation import (
+    LARGEST,
+    Array,
+    InputError,
+    State,
+    as_number,
+    as_vector,
+    check_choice,
+    check_text,
+    is_several,
+)
 
 DIRECTIONS = ("minimize", "maximize")
 MOST = 8  # objectives
@@ -79,6 +89,10 @@ class Objectives:
     def signs(self) -> Array:
         """(M,) 1 for what is maximised, -1 for what is minimised."""
         return np.array([1.0 if direction == "maximize" else -1.0 for direction in self.directions])
+
+    def scores(self, values: Array) -> Array:
+        """(..., M) values as something to be maximised, cut to what sums of squares can hold."""
+        return np.asarray(np.clip(self.signs * values, -LARGEST, LARGEST))
 
     @property
     def text(self) -> str:

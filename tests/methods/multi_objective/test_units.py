@@ -41,3 +41,8 @@ def test_a_front_of_one_point_has_a_scale() -> None:
 def test_what_the_user_wants_moves_the_reference_inwards_only() -> None:
     rows = front_rows(Y, NONE)
     assert np.allclose(Units.of(Y, rows, 0.2, np.array([1.0, -1000.0])).reference, [-0.5, -1.2])
+
+
+def test_what_nothing_is_near_to_keeps_the_reference_within_reach() -> None:
+    reference = Units.of(1e-200 * Y, front_rows(Y, NONE), 0.2, np.array([1e150, -1e150])).reference
+    assert reference.tolist() == [10.0, -1.2]

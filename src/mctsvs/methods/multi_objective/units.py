@@ -17,6 +17,8 @@ from mctsvs.utils.validation import Array, Indices
 
 NARROWEST = 0.02  # of the distance from an objective's best value to its median: the least range of a front
 
+FARTHEST = 10.0  # ranges of the front between its best values and a reference point that is better
+
 
 def front_rows(Y: Array, C: Array) -> Indices:
     """Rows of the feasible points that no feasible one dominates; without any, of the one that violates least.
@@ -47,7 +49,8 @@ class Units:
         width = np.where(width > 0.0, width, 1.0)
         reference = (worst - best) / width - beyond
         if aim is not None:
-            reference = np.maximum(reference, (aim - best) / width)
+            with np.errstate(over="ignore"):
+                reference = np.maximum(reference, np.minimum((aim - best) / width, FARTHEST))
         values = (Y - best) / width
         short = np.maximum(reference - values, 0.0)
         values = np.where(short > 0.0, reference - np.log1p(short), values)
