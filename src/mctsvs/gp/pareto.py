@@ -38,7 +38,7 @@ def hypervolume(Y: Array, reference: Array) -> float:
     if not len(gains):
         return 0.0
     scale = gains.max(axis=0)  # of values that are huge, no sum of boxes overflows
-    return _volume(gains[non_dominated(gains)] / scale) * math.prod(scale.tolist())
+    return _volume(gains[non_dominated(gains)] / scale) * float(math.prod(scale.tolist()))
 
 
 def _volume(gains: Array) -> float:
