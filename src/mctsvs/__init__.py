@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mctsvs.optimize import Result, maximize, minimize
+    from mctsvs.optimize import FrontResult, Result, maximize, minimize
     from mctsvs.optimizer import Optimizer
+    from mctsvs.optimizer.front import Front
     from mctsvs.optimizer.trial import Recommendation, Trial
     from mctsvs.space import Boolean, Categorical, Fixed, Float, Integer, Ordinal, Space
     from mctsvs.study import Study
@@ -24,6 +25,8 @@ __all__ = [
     "Categorical",
     "Fixed",
     "Float",
+    "Front",
+    "FrontResult",
     "InputError",
     "Integer",
     "Optimizer",
@@ -42,7 +45,8 @@ __all__ = [
 _HOMES = {
     "mctsvs.utils.validation": ("InputError", "StudyError"),
     "mctsvs.optimizer": ("Optimizer",),
-    "mctsvs.optimize": ("Result", "maximize", "minimize"),
+    "mctsvs.optimize": ("FrontResult", "Result", "maximize", "minimize"),
+    "mctsvs.optimizer.front": ("Front",),
     "mctsvs.space": ("Boolean", "Categorical", "Fixed", "Float", "Integer", "Ordinal", "Space"),
     "mctsvs.study": ("Study",),
     "mctsvs.optimizer.trial": ("Recommendation", "Trial"),

@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
@@ -20,7 +21,9 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
-from mctsvs.optimizer.optimizer import SETTINGS
+from mctsvs.optimizer.front import Front
+from mctsvs.optimizer.objectives import Objectives
+from mctsvs.optimizer.optimizer import NO_BEST, SETTINGS, SEVERAL, refuse_for_several
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.utils.formatting import listed, printable
 from mctsvs.utils.validation import Array, EvaluationFailed, InputError, check_count
@@ -44,6 +47,9 @@ def minimize(
     noise: float | None = None,
     explain: float | None = None,
     replicates: int | None = None,
+    directions: Sequence[str] | None = None,
+    objectives: Mapping[str, str] | None = None,
+    reference: Sequence[float] | Mapping[str, float] | None = None,
     seed: int | None = 0,
     method: str = registry.DEFAULT,
     options: Mapping[str, Any] | None = None,
@@ -69,7 +75,8 @@ def minimize(
         f: The objective. It gets the point as a vector, or as a dict if `space` is a dict; a function whose arguments
             are named like the variables gets them as keywords. It returns a value, or with measured constraints a
             value and a dict, `(value, {"stress": 0.3})`, whose numbers are at most 0 where the constraint holds.
-            None, NaN and infinities mark the evaluation as failed.
+            None, NaN and infinities mark the evaluation as failed. With several objectives it returns all values in a
+            tuple or list, or in a dict if they have names.
         space: The variables: a list of (low, high) pairs, an array of shape (n, 2), `scipy.optimize.Bounds`, or a
             dict of name -> `Float`, `Integer`, ...; see `Space`.
         budget: Evaluations in all.
@@ -81,6 +88,10 @@ def minimize(
         explain: Share of the budget, at its end, that proves which variables act; see `Optimizer`.
         replicates: Evaluations at the end that measure the recommended point anew where values are noisy; see
             `Optimizer`.
+        directions: "minimize" or "maximize" of each of several objectives, in a list; the result is then a
+            `FrontResult`.
+        objectives: The same with names, such as {"cost": "minimize", "lift": "maximize"}.
+        reference: Of several objectives, values that the front is to be better than; see `Optimizer`.
         seed: The same whole number gives the same points. None draws one.
         method: A name that `mctsvs methods` lists.
         options: Options of the method, by name.
@@ -101,7 +112,7 @@ def minimize(
             under "mctsvs" in any case.
 
     Returns:
-        What was found; see `Result`.
+        What was found; see `Result`, and with several objectives `FrontResult`.
 
     Raises:
         InputError: An argument cannot be used, or no evaluation succeeded.
@@ -109,6 +120,9 @@ def minimize(
     Example:
         >>> result = minimize(lambda x: ((x - 0.3) ** 2).sum(), [(0, 1)] * 50, budget=100, seed=0)
         >>> result.x, result.fun
+
+        >>> result = minimize(lambda x: (x[0], x[1] - x[0]), [(0, 1)] * 9, 50, directions=["minimize", "maximize"])
+        >>> result.front.values, result.hypervolume, result.knee.x
     """
     given = dict(locals())
     del given["unknown"]
@@ -186,7 +200,7 @@ def _optimise(
     criteria = StoppingCriteria(**{name: rest.pop(name) for name in CRITERIA})
     evaluators = {name: rest.pop(name) for name in WORKERS}
     problem = {"direction": direction, "method": method, "seed": rest["seed"], **chosen}
-    problem |= {name: rest[name] for name in SETTINGS if rest[name] is not None}
+    problem |= {name: rest[name] for name in (*SETTINGS, *SEVERAL) if rest.get(name) is not None}
     if not (isinstance(rest["constraints"], tuple) and not rest["constraints"]):
         problem["constraints"] = rest["constraints"]
     space = one_space(space, bounds)
@@ -198,7 +212,11 @@ def _optimise(
     if study is not None:
         from mctsvs.study import Study  # SQLite, which only a run that is kept needs
 
+        if problem.keys() & SEVERAL:
+            del problem["direction"]
         with Study(study, space, **problem) as kept:
+            if kept.objectives is not None:
+                refuse_for_several(target=criteria.target)
             if not kept.trials and not kept.optimizer.enqueued:
                 enqueue_x0(kept, x0)
             return _run_study(kept, f, budget, criteria, Workers(**evaluators), callback=callback, progress=progress)
@@ -206,6 +224,8 @@ def _optimise(
     if workers.here:
         workers = Workers(catch=(EvaluationFailed,))
     opt = Optimizer(space, budget=budget, **problem)
+    if opt.objectives is not None:
+        refuse_for_several(target=criteria.target)
     enqueue_x0(opt, x0)
     return _run(opt, f, budget, criteria, workers, callback=callback, progress=progress)
 
@@ -228,6 +248,7 @@ HINTS = {  # what other libraries call it
     "sigma": "the standard deviation of the noise is noise=",
     "tol": "a run ends by target=, patience= or max_seconds=",
     "direction": "use minimize or maximize",
+    **dict.fromkeys(SEVERAL, "several objectives are minimize(f, space, budget, directions=['minimize', 'maximize'])"),
     "algorithm": "the method is method=",
     **dict.fromkeys(("verbose", "disp"), "to see how far the run is, progress=True"),
     "args": "bind further arguments yourself, as functools.partial or a lambda does",
@@ -259,6 +280,8 @@ def enqueue_x0(owner: Optimizer | Study, x0: Any) -> None:
     points = first_points(x0, opt.region)
     if points is not None:
         owner.enqueue(points)
+    elif owner.objectives is not None:
+        raise InputError("x0= has values of one objective: several go to Optimizer.add, or leave the values out")
     elif isinstance(owner, Optimizer):
         for unit, value, message, details in rows(x0, opt.region, opt.direction):
             opt._core.insert(unit, value, message, details)
@@ -294,7 +317,7 @@ def _run(opt: Optimizer, f: Objective, budget: int, *how: Any, **more: Any) -> R
 
 def _checked(result: Result, reason: StopReason) -> Result:
     """The result, unless there is none."""
-    if result.best is None and reason.status is not StopStatus.INTERRUPTED:
+    if not result.any_known and reason.status is not StopStatus.INTERRUPTED:
         made = result.before + result.nfev
         if not made:
             raise InputError(f"nothing was evaluated: {reason.message}")
@@ -356,6 +379,11 @@ class Result:
     def feasible(self) -> bool:
         """Whether `x` satisfies the measured constraints; if not, it is the point that violates them least."""
         return not math.isnan(self.fun) and (self.best is None or self.best.feasible)
+
+    @property
+    def any_known(self) -> bool:
+        """Whether an evaluation has succeeded."""
+        return self.best is not None
 
     @cached_property
     def recommendation(self) -> Recommendation | None:
@@ -431,6 +459,82 @@ class Result:
         return write(self, path)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class FrontResult(Result):
+    """What `minimize` returns for several objectives: a front in place of `x`, `fun` and `best`, which it refuses.
+
+    Attributes:
+        front: The trials of which none is better in every objective, with their points and values; see `Front`.
+
+    Example:
+        >>> result = minimize(f, [(0, 1)] * 50, budget=200, directions=["minimize", "maximize"])
+        >>> result.front.points, result.front.values, result.hypervolume, result.reference, result.knee.x
+        >>> pandas.DataFrame(result.front.table())
+    """
+
+    front: Front = field(kw_only=True)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("x", "fun", "best", "recommendation"):
+            raise InputError(NO_BEST)
+        return super().__getattribute__(name)
+
+    @property
+    def objectives(self) -> Objectives:
+        """Names and directions."""
+        return self.front.objectives
+
+    @property
+    def hypervolume(self) -> float:
+        """What the front dominates, down to `reference`."""
+        return self.front.hypervolume
+
+    @property
+    def reference(self) -> Array:
+        """(M,) the point that hypervolume is measured from; see `Front.reference`."""
+        return self.front.reference
+
+    @property
+    def knee(self) -> Trial:
+        """The trial of the front at which every other way costs most: the usual compromise."""
+        return self.front.knee
+
+    @property
+    def feasible(self) -> bool:
+        """Whether a point satisfies the measured constraints."""
+        return len(self.front) > 0
+
+    @property
+    def any_known(self) -> bool:
+        """Whether an evaluation has succeeded."""
+        return any(trial.has_value for trial in self.trials)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: see `Result`."""
+        return {**self.__dict__, "variables": self.variables, "explain": None}
+
+    def keys(self) -> tuple[str, ...]:
+        """The names that `result[name]` knows."""
+        others = tuple(name for name in Result.keys(self) if name not in ("x", "fun", "best"))
+        return ("front", "hypervolume", "reference", "knee", *others)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A row for each trial, with a column for each objective in place of one for the value; needs pandas."""
+        from mctsvs.study.tables import dataframe
+
+        if not self.trials:
+            raise InputError("there is no table: the result has no trials")
+        return dataframe(self.trials, self.trials[0].space, times=True, objectives=self.front.objectives)
+
+    def __repr__(self) -> str:
+        found = f"{len(self.front)} points on the front" if self.feasible else "no front"
+        more = f", hypervolume {self.hypervolume:.6g}" if self.feasible else ""
+        return f"FrontResult({found}{more}: {self.message})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}\n{escape(str(self.front))}</pre>"
+
+
 def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
     """Of a run of the optimizer that ended so; `before`: evaluations of earlier calls."""
     told = [trial for trial in opt.trials if trial.counts]
@@ -451,10 +555,15 @@ def result_of(opt: Optimizer, ending: StopReason, before: int = 0) -> Result:
         if opt.noisy and best.feasible:
             chosen = opt.recommend()
             where, value, number, recommend = chosen.trial.argument, chosen.mean, chosen.trial.number, lambda: chosen
+    front = None if opt.objectives is None else opt.front
+    if front is not None and not len(front) and any(trial.has_value for trial in told):
+        parts.append("none of them feasible")
     about = {name: getattr(opt, name) for name in ("direction", "method", "options", "seed", "budget")}
     message = ", ".join(parts)
     computed: dict[str, Any] = {"recommend": recommend, "explain": opt.variables, "expected": opt._core.expected}
     known = (ending.status, message, number, opt.tree, about, best)
+    if front is not None:
+        return FrontResult(None, math.nan, opt.trials, *known, explain=opt.variables, before=before, front=front)
     return Result(where, value, opt.trials, *known, **computed, before=before)
 
 

@@ -285,7 +285,7 @@ def check_arguments_are_not_written_to(method: str, options: Options, budget: in
         handed.append((trial, trial.x.copy()))
         trial.x[:] = 0.0  # a caller may write into its copy
         value = np.array(objective(handed[-1][1]))
-        opt.tell(trial, value)  # type: ignore[arg-type]
+        opt.tell(trial, value)
         assert value == objective(handed[-1][1])
     assert np.array_equal(bounds, before)
     assert all(np.array_equal(trial.x, x) for trial, x in handed)
@@ -363,6 +363,39 @@ def check_measured_constraints(method: str, options: Options, budget: int = BUDG
     assert whole.best.value == min(t.value for t in feasible if t.value is not None), "a better feasible point is known"
 
 
+def check_several_objectives(method: str, options: Options, budget: int = BUDGET) -> None:
+    """11. With several objectives the same holds: one seed, units, restores; or a sentence says that it takes one."""
+
+    def told(opt: Optimizer, n: int, scale: float = 1.0) -> Optimizer:
+        for _ in range(n):
+            for trial in opt.ask(2):
+                values = [scale * objective(trial.x) - 8.0 * (scale - 1.0), -objective(trial.x[::-1])]
+                opt.tell(trial, None if trial.number % 9 == 5 else values)
+        return opt
+
+    def begin() -> Optimizer:
+        return Optimizer(BOX, directions=["minimize", "maximize"], method=method, seed=8, **options)
+
+    refused = ""
+    try:
+        begin()
+    except InputError as error:
+        refused = str(error)
+    if refused:
+        assert "one objective" in refused or "no option" in refused, f"it says something else: {refused}"
+        return
+    half = budget // 4
+    whole, scaled = told(begin(), 2 * half), told(begin(), 2 * half, 1024.0)
+    parts = told(Optimizer.restore(through_plain_data(told(begin(), half).state())), half)
+    points = [np.array([trial.x for trial in opt.trials]) for opt in (whole, parts, scaled)]
+    assert np.array_equal(points[0], points[1]), "restored, it asks for other points"
+    assert np.allclose(points[0], points[2], rtol=0, atol=1e-6), "the scale of an objective changes the points"
+    told_values = np.array([trial.values for trial in whole.trials if trial.values is not None]) * [1.0, -1.0]
+    for trial in whole.front:
+        better = (told_values <= np.array(trial.values) * [1.0, -1.0]).all(axis=1)
+        assert len(np.unique(told_values[better], axis=0)) == 1, "a point of the front is dominated"
+
+
 CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_same_seed_same_points,
     check_restore_continues,
@@ -374,6 +407,7 @@ CHECKS: tuple[Callable[[str, Options, int], None], ...] = (
     check_values_find_their_proposals,
     check_the_plan_may_change,
     check_measured_constraints,
+    check_several_objectives,
 )
 
 

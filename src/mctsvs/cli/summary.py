@@ -118,7 +118,7 @@ def summarise(
         *path,
         ("problem", f"{name + ', ' if name else ''}{counted_variables(len(owner.space))}, {owner.direction}"),
         ("method", f"{owner.method}, seed {owner.seed}"),
-        *(best(owner.best, problem) if owner.has_best else [("best value", _none(len(failed), done))]),
+        *(best(owner.best, problem) if owner.has_best else _front(owner) or [("best value", _none(len(failed), done))]),
         ("evaluations", ", ".join(counts)),
         ("thinking", f"{thinking:.1f} s, {1e3 * thinking / max(done, 1):.1f} ms each"),
         *more,
@@ -140,6 +140,20 @@ def counted_variables(count: int) -> str:
 
 def _none(failed: int, done: int) -> str:
     return "none: all evaluations failed" if done and failed == done else INFEASIBLE if done else "none yet"
+
+
+def _front(owner: Optimizer | Study) -> Rows:
+    """Of several objectives; nothing for one, or without a front."""
+    if owner.objectives is None or not len(owner.front):
+        return []
+    front = owner.front
+    values = zip(front.objectives.names, front.knee.values or (), strict=True)
+    knee = "  ".join(f"{name}={value:.6g}" for name, value in values)
+    reference = ", ".join(f"{value:.6g}" for value in front.reference)
+    return [
+        ("front", f"{len(front)} points, hypervolume {front.hypervolume:.6g} from {reference}"),
+        ("knee", f"{knee}, trial {front.knee.number}"),
+    ]
 
 
 def _variables(owner: Optimizer | Study) -> VariableStatuses:

@@ -47,15 +47,15 @@ def log_expected_improvement(best: float) -> Acquisition:
 
     def evaluate(mean: Array, sd: Array) -> Partials:
         u = (mean - best) / sd
-        log_h = _log_h(u)
+        value = log_h(u)
         # d log h / du = Phi(u) / h(u)
-        ratio = np.exp(np.minimum(log_ndtr(u) - log_h, 300.0))
-        return log_h + np.log(sd), ratio / sd, (1.0 - ratio * u) / sd
+        ratio = np.exp(np.minimum(log_ndtr(u) - value, 300.0))
+        return value + np.log(sd), ratio / sd, (1.0 - ratio * u) / sd
 
     return evaluate
 
 
-def _log_h(u: Array) -> Array:
+def log_h(u: Array) -> Array:
     """log(phi(u) + u Phi(u)), accurate for every u."""
     near = u > -1.0
     count = int(np.count_nonzero(near))

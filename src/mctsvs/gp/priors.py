@@ -112,6 +112,17 @@ def alike(kernel: Kernel, d: int) -> Prior:
     return dimension_scaled(kernel, d, noise=(-7.0, 2.0, np.log(1e-6), 2.0))
 
 
+def objective(kernel: Kernel, d: int) -> Prior:
+    """For one of several objectives: its scale is that of the front, not of all values, so any outputscale may be.
+
+    A noise that is learnt where there is none hides what is left to gain near the front.
+    """
+    least = np.log(np.clip(0.005 * d, 0.025, 0.3))
+    lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), least, 12.0]
+    outputscale, noise = [0.0, 1.0, -6.0, 9.0], [-9.0, 2.0, -16.0, 1.0]
+    return _assemble(kernel, d, np.array([lengthscale, outputscale]), np.array(noise))
+
+
 def found(kernel: Kernel, d: int) -> Prior:
     """For the few variables known to matter: wide in everything, hardly any noise expected."""
     lengthscale = [np.sqrt(2.0) + 0.5 * np.log(d) - 3.0, np.sqrt(3.0), np.log(0.025), 10.0]
@@ -142,5 +153,6 @@ PRIORS = {
     "dimension-scaled": dimension_scaled,
     "alike": alike,
     "found": found,
+    "objective": objective,
     "intervals": intervals,
 }

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mctsvs.optimizer.objectives import Returned
 from mctsvs.optimizer.trial import as_constraints, split, unknown_constraint
 from mctsvs.utils.formatting import as_text, printable, tidy
-from mctsvs.utils.validation import InputError, as_value
+from mctsvs.utils.validation import InputError, SeveralValues, as_value
 
 
 class Evaluation(NamedTuple):
@@ -31,11 +32,20 @@ class Evaluation(NamedTuple):
     constraints: dict[str, float] | None = None  # measured with it
     worker: str = ""  # whoever did it: a process, and a thread of it where there are several
     refused: bool = False  # whether it failed because of what the function returns, which is no value
+    values: tuple[float, ...] | None = None  # of several objectives; the value is then NaN
+    hint: str = ""  # what to do where it was refused
+
+    @property
+    def told(self) -> float | tuple[float, ...]:
+        """The value, or those of several objectives."""
+        return self.value if self.values is None else self.values
 
     def fitting(self, names: Sequence[str]) -> Evaluation:
         """The same, or a failed one if it has a constraint beside these, of which there may be none yet."""
         wrong = unknown_constraint(self.constraints, names)
-        return self._replace(value=math.nan, message=tidy(wrong), constraints=None) if wrong else self
+        if not wrong:
+            return self
+        return self._replace(value=math.nan, message=tidy(wrong), constraints=None, values=None)
 
 
 class RandomStream(NamedTuple):
@@ -76,13 +86,18 @@ def evaluate(
     _leave_if_forked(process)
     seconds = time.perf_counter() - before
     try:
+        several = result.objectives if isinstance(result, Returned) else None
+        result = result.result if isinstance(result, Returned) else result
         value, constraints = split(result)
-        found = Evaluation(as_value(value), "", seconds, as_constraints(constraints), _worker())
+        values = None if several is None else several.values(value, failing=True)
+        number = as_value(value) if several is None else math.nan
+        found = Evaluation(number, "", seconds, as_constraints(constraints), _worker(), values=values)
     except InputError as error:
+        hint = error.hint if isinstance(error, SeveralValues) else ""
         if Exception not in catch:
-            raise
-        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker(), refused=True)
-    why = tidy(f"the function returned {short(value)}") if math.isnan(found.value) else ""
+            raise InputError("; ".join(filter(None, (str(error), hint)))) from None
+        return Evaluation(math.nan, tidy(str(error)), seconds, worker=_worker(), refused=True, hint=hint)
+    why = tidy(f"the function returned {short(value)}") if math.isnan(found.value) and not values else ""
     return found._replace(message=why)
 
 

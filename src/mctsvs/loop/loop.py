@@ -31,6 +31,7 @@ from mctsvs.loop.stopping import (
 )
 from mctsvs.objectives.call_style import call_style
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.objectives import Objectives, Returned
 from mctsvs.optimizer.trial import Trial
 from mctsvs.space.deduplicate import NothingFound, SpaceExhausted
 from mctsvs.utils.validation import InputError, check_bool, check_count, check_number
@@ -100,8 +101,8 @@ class InMemory:
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         opt = self.optimizer
         evaluation = evaluation.fitting(opt._core.trials.names)
-        opt.tell(trial, evaluation.value, evaluation.message, constraints=evaluation.constraints)
-        return trial, opt.has_best and opt.best is trial
+        opt.tell(trial, evaluation.told, evaluation.message, constraints=evaluation.constraints)
+        return trial, opt._core.trials.leads(trial)
 
     def keep(self, trial: Trial, evaluation: Evaluation) -> None:
         self.early[trial.number] = evaluation
@@ -268,7 +269,7 @@ class Run:
 
     def _tell(self, trial: Any, evaluation: Evaluation) -> None:
         if evaluation.refused and self.first:  # a mistake in the function, which is to be mended before it costs more
-            raise InputError(evaluation.message)
+            raise InputError("; ".join(filter(None, (evaluation.message, evaluation.hint))))
         self.first = False
         trial, best = self.trials.tell(trial, evaluation)
         self.left -= 1
@@ -335,6 +336,9 @@ def run(
         argument = attrgetter("number", "argument")
     elif call_style(f, owner.space.names, named=owner.space.named) == "keywords":
         f, argument = partial(_with_keywords, f), attrgetter("params")
+    objectives = getattr(owner, "objectives", None)
+    if objectives is not None:
+        f = partial(_of_several, f, objectives)
     with _reporter(progress) as reporter:
         reporter.begin(trials.optimizer, budget, done)
         return Run(
@@ -356,6 +360,10 @@ class OfTrial:
 
 def _with_keywords(f: Callable[..., Any], params: Mapping[str, Any]) -> Any:
     return f(**params)
+
+
+def _of_several(f: Callable[..., Any], objectives: Objectives, argument: Any) -> Returned:
+    return Returned(f(argument), objectives)
 
 
 def _reporter(progress: bool | ProgressReporter) -> ProgressReporter:

@@ -64,6 +64,7 @@ class Observation:
         objective: Beside constraints, the value itself, of which y is then the merit; NaN where it is missing.
         constraints: (m,) measured constraints, NaN where they are not known.
         noise: Standard deviation of the value's noise, where it was told.
+        objectives: (M,) values of several objectives, larger is better; then y is 0, and NaN where it failed.
     """
 
     x: Array
@@ -73,6 +74,7 @@ class Observation:
     objective: float | None = None
     constraints: Array | None = None
     noise: float | None = None
+    objectives: Array | None = None
 
     def __post_init__(self) -> None:
         if abs(self.y) > LARGEST:
@@ -86,7 +88,7 @@ class Observation:
     @property
     def more(self) -> dict[str, Any]:
         """What `History.add` takes in addition."""
-        if self.constraints is None and self.noise is None:
+        if self.constraints is None and self.noise is None and self.objectives is None:
             return {}
         return {name: value for name in MORE if (value := getattr(self, name)) is not None}
 
@@ -143,6 +145,7 @@ class Engine(Saved, ABC):
 
     Attributes:
         explains: Whether a part of the budget proves which variables act, and measures the recommended point.
+        several_objectives: Whether it takes several objectives, `Observation.objectives`.
         history: Everything told so far.
         proposed: How many proposals have been made, which is the number of the next one.
         region: Where points may lie; None for anywhere in the cube.
@@ -157,6 +160,7 @@ class Engine(Saved, ABC):
 
     options_type: ClassVar[type[Options]] = Options
     explains: ClassVar[bool] = False  # whether a part of the budget proves what the method has found
+    several_objectives: ClassVar[bool] = False  # whether it takes them
     saved: ClassVar[tuple[str, ...]] = ("rng", "history", "proposed")
     rng: np.random.Generator
     history: History
@@ -203,6 +207,13 @@ class Engine(Saved, ABC):
             region: Whoever asks moves every proposal into it; a method that looks at it chooses better ones.
         """
         self.region = region
+
+    def aim(self, reference: Array) -> None:
+        """Be told, before the first proposal, what the front of several objectives is to be better than.
+
+        Args:
+            reference: (M,) values, larger is better; most methods do not look at it.
+        """
 
     def describe(self) -> str:
         """Say what the method is doing.

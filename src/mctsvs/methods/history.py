@@ -15,7 +15,7 @@ from mctsvs.methods.mcts_vs.tree import TEXT, Variant
 from mctsvs.utils.state import Saved
 from mctsvs.utils.validation import LARGEST, Array, Indices, State
 
-MORE = ("objective", "constraints", "noise")  # columns that most runs do not have
+MORE = ("objective", "constraints", "noise", "objectives")  # columns that most runs do not have
 SAME, ROUNDING = 1e-9, 1e-12  # of the range of values, and of the largest: smaller differences are rounding
 EXTERNAL = -1  # proposal id of a point that no engine of this run proposed
 
@@ -78,6 +78,16 @@ class History(Saved):
         return np.where(before, self.y, own)
 
     @property
+    def objectives(self) -> Array:
+        """(n, M) values of several objectives, larger is better, NaN where they are missing; (n, 1) of a single one."""
+        return self._more["objectives"][: self._n] if "objectives" in self._more else self.objective[:, None]
+
+    @property
+    def outputs(self) -> Array:
+        """(n, M + m) all that is measured: values and constraints."""
+        return np.column_stack([self.objectives, self.constraints]) if self.constrained else self.objectives
+
+    @property
     def noise(self) -> Array:
         """(n,) standard deviations of the values' noise as told, NaN unknown; (0,) if none was told."""
         return self._more["noise"][: self._n] if "noise" in self._more else np.empty(0)
@@ -100,9 +110,7 @@ class History(Saved):
         """
         if self._compared[0] != self._n:
             first, again = self.repeats.T
-            outputs = (
-                np.column_stack([self.objective, self.constraints]) if self.constrained else self.objective[:, None]
-            )
+            outputs = self.outputs
             differ = len(first) > 0 and (np.abs(outputs[first] - outputs[again]) > rounding(outputs)).any()
             self._compared = self._n, bool(differ)
         return self._compared[1]

@@ -21,6 +21,7 @@ from mctsvs.methods.composite import SubspaceEngine
 from mctsvs.methods.selectors import Selector
 from mctsvs.methods.solvers import Solver
 from mctsvs.utils import plugins
+from mctsvs.utils.formatting import listed
 from mctsvs.utils.options import Options
 from mctsvs.utils.validation import Indices, InputError, closest
 
@@ -45,6 +46,7 @@ class Method:
     extra: str | None = None  # of the package, as in pip install 'mctsvs[extra]'
     needs: tuple[str, ...] = ()  # modules the extra brings
     defaults: Mapping[str, Any] = field(default_factory=dict)  # options this method changes
+    several: bool | str | type[Any] = False  # whether it takes several objectives, or the engine that does in its place
 
 
 def _table(*methods: Method) -> dict[str, Method]:
@@ -57,6 +59,7 @@ METHODS: Mapping[str, Method] = _table(
         "screens groups of variables, models those that are left, and chooses for itself",
         "this library",
         engine="auto:Auto",
+        several="multi_objective:MultiObjective",
     ),
     Method("mcts-vs-bo", "tree-selected variables moved by Bayesian optimisation", MCTS_VS, "mcts", "bo"),
     Method("mcts-vs-rs", "tree-selected variables moved by random search", MCTS_VS, "mcts", "random"),
@@ -101,7 +104,7 @@ METHODS: Mapping[str, Method] = _table(
         defaults=BURST,
     ),
     Method("dropout-turbo", "d random variables moved by TuRBO", DROPOUT, "dropout", "turbo", defaults=BURST),
-    Method("random", "random search over all variables", "Bergstra and Bengio, 2012", "all", "random"),
+    Method("random", "random search over all variables", "Bergstra and Bengio, 2012", "all", "random", several=True),
     Method(
         "cma-es",
         "evolution strategy with covariance matrix adaptation",
@@ -250,9 +253,10 @@ def advertised(method: Method) -> list[str]:
     return [*(name for kind in option_types(method) if kind.advertised for name in kind.names()), "settings"]
 
 
-def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> Method:
-    """The method of that name, if it is installed and has these options; `arguments` may be meant by an unknown one."""
-    method = find(name)
+def check(name: str | Method, options: Iterable[str], arguments: Sequence[str] = ()) -> Method:
+    """The method, if it is installed and has these options; `arguments` may be meant by an unknown one."""
+    method = name if isinstance(name, Method) else find(name)
+    name = method.name if isinstance(name, Method) else name
     if absent := missing(method):
         source = " ".join(absent) if method.extra is None else f"'mctsvs[{method.extra}]'"
         raise InputError(f"method {name!r} needs {' and '.join(absent)}, not installed here: pip install {source}")
@@ -267,9 +271,21 @@ def check(name: str, options: Iterable[str], arguments: Sequence[str] = ()) -> M
     return method
 
 
-def make(name: str, offsets: Indices, rng: np.random.Generator, **options: Any) -> Engine:
-    """An engine for the variables described by `offsets` (see `Engine`)."""
-    method = check(name, options)
+def for_several(name: str) -> Method:
+    """The method of that name for several objectives, if there is one."""
+    method = find(name)
+    if isinstance(method.several, str | type):
+        return replace(method, engine=method.several, selector=None, solver=None)
+    own = method.name not in METHODS and not missing(method)
+    if not method.several and not (own and _classes(method)[-1].several_objectives):
+        able = listed([f"{other.name!r}" for other in METHODS.values() if other.several])
+        raise InputError(f"method {name!r} takes one objective only: several objectives need {able}")
+    return method
+
+
+def make(name: str, offsets: Indices, rng: np.random.Generator, *, several: bool = False, **options: Any) -> Engine:
+    """An engine for the variables described by `offsets` (see `Engine`), for one objective or for several."""
+    method = check(for_several(name) if several else name, options)
     *parts, engine = _classes(method)
     named = presets.options(options.get("settings", presets.DEFAULT), method.name)
     chosen = {**method.defaults, **named, **options}

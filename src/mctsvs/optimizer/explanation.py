@@ -303,9 +303,11 @@ class Explanation:
     def _data(self, told: list[Trial]) -> tuple[Array, Array]:
         """(n, D) points, and (n, m) values with measured constraints."""
         names = self.core.trials.names
-        outputs = [[t.value, *((t.constraints or {}).get(name, np.nan) for name in names)] for t in told]
+        own = self.core.trials.outputs
+        outputs = [[*own(t), *((t.constraints or {}).get(name, np.nan) for name in names)] for t in told]
         units = np.array([t.unit for t in told]).reshape(len(told), self.core.space.n_coordinates)
-        return units, np.array(outputs, dtype=np.float64).reshape(len(told), 1 + len(names))
+        width = len(self.core.trials.output_names) + len(names)
+        return units, np.array(outputs, dtype=np.float64).reshape(len(told), width)
 
     def _of(self, *roles: Role) -> list[Trial]:
         return [t for t in self.asked if t.iteration in roles]
@@ -319,7 +321,7 @@ class Explanation:
     def statuses(self, *, ranked: bool = False) -> VariableStatuses:
         """A row for each variable, the largest effect first; `ranked` fits a model to rank them."""
         place = {int(v): i for i, v in enumerate(self._rank(self._told()), 1)} if ranked else None
-        rows = rows_of(self.core.space, ("value", *self.core.trials.names), self.evidence, place)
+        rows = rows_of(self.core.space, (*self.core.trials.output_names, *self.core.trials.names), self.evidence, place)
         return VariableStatuses(rows, self._dense(rows) or summary_of(rows, self.core.noisy))
 
     def _dense(self, rows: list[VariableStatus]) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from reprlib import repr as short
 from typing import Any, Never
 
 from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer.active_variables import VariableStatuses
+from mctsvs.optimizer.front import Front, FrontTrials, front_of
+from mctsvs.optimizer.objectives import DIRECTIONS, Objectives
 from mctsvs.optimizer.trial import Recommendation, Trial, TrialDetails, as_noise
 from mctsvs.optimizer.unit_cube import UnitCubeOptimizer, encode, encode_all
 from mctsvs.space import Region, Space
@@ -18,6 +23,7 @@ from mctsvs.utils.validation import (
     Array,
     InputError,
     State,
+    as_number,
     as_value,
     check_choice,
     check_count,
@@ -25,10 +31,13 @@ from mctsvs.utils.validation import (
     check_seed,
 )
 
-DIRECTIONS = ("minimize", "maximize")
 FORMAT = 3  # of Optimizer.state()
 SETTINGS = ("noise", "explain", "replicates")  # kept with the method's options in states and studies
-ARGUMENTS = ("space", "bounds", "direction", "method", "seed", "budget", "constraints", *SETTINGS)
+SEVERAL = ("directions", "objectives", "reference")  # arguments about several objectives
+ARGUMENTS = ("space", "bounds", "direction", *SEVERAL, "method", "seed", "budget", "constraints", *SETTINGS)
+
+
+NO_BEST = "there is no best trial of several objectives: front has the best compromises, and knee the usual one of them"
 
 
 class Optimizer:
@@ -41,6 +50,10 @@ class Optimizer:
             and others; see `mctsvs.Space`.
         bounds: Another word for `space`. Exactly one of the two is given.
         direction: "minimize" or "maximize".
+        directions: The same of each of several objectives, in a list; see `front`.
+        objectives: The same with names, such as {"cost": "minimize", "lift": "maximize"}.
+        reference: Of several objectives, values that the front is to be better than: hypervolume is measured from them.
+            By default they lie a little beyond the front.
         method: A name that `mctsvs methods` lists, or a class of your own as "file.py:Class".
         seed: A whole number: the same seed gives the same points in any process. None draws one.
         budget: Evaluations there will be, where that is known: see `plan`.
@@ -61,7 +74,8 @@ class Optimizer:
     Attributes:
         space: The variables, a `Space`.
         region: The part of the unit cube that the constraints leave.
-        direction: As given.
+        direction: As given; of several objectives, all with their names.
+        objectives: Names and directions of several objectives; None for one.
         method: The name under which the method is listed.
         options: Of the method, as given.
         seed: As given, or as drawn.
@@ -73,6 +87,11 @@ class Optimizer:
         ...     (trial,) = opt.ask()
         ...     opt.tell(trial, f(trial.x))
         >>> opt.best.x, opt.best.value, opt.variables()
+
+        >>> opt = Optimizer([(0, 1)] * 100, directions=["minimize", "maximize"])
+        >>> (trial,) = opt.ask()
+        >>> opt.tell(trial, [1.2, 3.4])
+        >>> opt.front.values, opt.hypervolume, opt.knee.x
     """
 
     def __init__(
@@ -81,6 +100,9 @@ class Optimizer:
         *,
         bounds: Space | Mapping[str, Any] | Sequence[Any] | Array | None = None,
         direction: str = "minimize",
+        directions: Sequence[str] | None = None,
+        objectives: Mapping[str, str] | None = None,
+        reference: Sequence[float] | Mapping[str, float] | None = None,
         method: str = registry.DEFAULT,
         seed: int | None = 0,
         budget: int | None = None,
@@ -94,7 +116,13 @@ class Optimizer:
         chosen: dict[str, Any] = {**(options or {}), **unknown}
         self.space = Space.of(one_space(space, bounds))
         self.region = Region(self.space, constraints)
+        self.objectives = Objectives.of(directions, objectives, reference)
+        if directions is not None and self.objectives is None:
+            (direction,) = directions
         self.direction = check_choice("direction", direction, DIRECTIONS)
+        if self.objectives is not None:
+            refuse_for_several(direction=direction == "maximize", noise=noise, explain=explain, replicates=replicates)
+            self.direction = self.objectives.text
         self.method, self.options = registry.canonical(method), chosen
         self.noise = as_noise(noise)
         settings: dict[str, Any] = dict(
@@ -102,8 +130,11 @@ class Optimizer:
         )
         self.options = chosen | {name: value for name, value in settings.items() if value is not None}
         self.seed = check_seed(seed)
-        registry.check(method, chosen, ARGUMENTS)
-        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, chosen, **settings)
+        several = None if self.objectives is None else FrontTrials(self.objectives)
+        registry.check(method if several is None else registry.for_several(method), chosen, ARGUMENTS)
+        self._core = UnitCubeOptimizer(self.region, direction, method, self.seed, chosen, **settings, trials=several)
+        if self.objectives is not None and self.objectives.reference is not None:
+            self._core.engine.aim(self.objectives.signs * self.objectives.reference)
         if budget is not None:
             self.plan(budget)
 
@@ -148,7 +179,7 @@ class Optimizer:
     def tell(
         self,
         trial: Trial | int,
-        value: float | None,
+        value: float | Sequence[float] | Mapping[str, float] | Array | None,
         message: str = "",
         *,
         constraints: Mapping[str, float] | None = None,
@@ -158,7 +189,8 @@ class Optimizer:
 
         Args:
             trial: One from `ask`, or its number; in any order.
-            value: None, NaN and infinities say that the evaluation failed: it is avoided, never fitted.
+            value: None, NaN and infinities say that the evaluation failed: it is avoided, never fitted. Of several
+                objectives, all values in a list, or in a dict if they have names.
             message: Why it failed.
             constraints: Name -> measured value, at most 0 where the constraint holds; None or NaN where it is not
                 known. The first trial that has any says which there are. A value may be missing beside them.
@@ -174,13 +206,13 @@ class Optimizer:
         """
         with self._core.lock:
             waiting = self._core.trials.waiting(trial)
-            details = TrialDetails.of(constraints, noise, waiting.attrs)
-            self._core.record(waiting, as_value(value), as_text(message), details)
+            told = checked(self.objectives, value, constraints, noise, waiting.attrs)
+            self._core.record(waiting, told[0], as_text(message), told[1])
 
     def add(
         self,
         point: Mapping[str, Any] | Sequence[Any] | Array,
-        value: float | None,
+        value: float | Sequence[float] | Mapping[str, float] | Array | None,
         message: str = "",
         *,
         constraints: Mapping[str, float] | None = None,
@@ -205,7 +237,8 @@ class Optimizer:
             >>> opt.add([0.5] * 300, 1.25)
         """
         unit = encode(self.region, point)
-        return self._core.insert(unit, as_value(value), as_text(message), TrialDetails.of(constraints, noise))
+        told = checked(self.objectives, value, constraints, noise)
+        return self._core.insert(unit, told[0], as_text(message), told[1])
 
     def enqueue(self, points: Iterable[Mapping[str, Any] | Sequence[Any] | Array]) -> None:
         """Have points asked for before the method's own.
@@ -256,8 +289,10 @@ class Optimizer:
         violates them least, or where no value is known, of all: see `mctsvs.methods.constraint_ranking`.
 
         Raises:
-            InputError: No evaluation has succeeded yet.
+            InputError: No evaluation has succeeded yet, or there are several objectives.
         """
+        if self.objectives is not None:
+            raise InputError(NO_BEST)
         best = self._core.trials.best
         if best is None:
             raise InputError("there is no best trial yet: tell the value of at least one evaluation that succeeded")
@@ -265,8 +300,33 @@ class Optimizer:
 
     @property
     def has_best(self) -> bool:
-        """Whether an evaluation has not failed yet."""
+        """Whether an evaluation has not failed yet; never with several objectives."""
         return self._core.trials.best is not None
+
+    @property
+    def front(self) -> Front:
+        """Of several objectives, the feasible trials of which none is better in every objective; see `Front`.
+
+        Raises:
+            InputError: There is one objective.
+        """
+        with self._core.lock:
+            return front_of(self._core.trials.told, self.objectives)
+
+    @property
+    def hypervolume(self) -> float:
+        """Of several objectives, the volume that the front dominates, down to `reference`; 0 without a front."""
+        return self.front.hypervolume
+
+    @property
+    def reference(self) -> Array:
+        """Of several objectives, the point that hypervolume is measured from; see `Front.reference`."""
+        return self.front.reference
+
+    @property
+    def knee(self) -> Trial:
+        """Of several objectives, the usual compromise: the trial of the front at which every other way costs most."""
+        return self.front.knee
 
     @property
     def noisy(self) -> bool | None:
@@ -335,6 +395,8 @@ class Optimizer:
 
     def __repr__(self) -> str:
         best = f", best {self.best.value:.6g}" if self.has_best and self.best.has_value else ""
+        if self.objectives is not None:
+            best = f", {len(self.front)} of them on the front"
         return (
             f"Optimizer({self.method}, {self.direction} {len(self.space)} variables, {len(self.trials)} trials{best})"
         )
@@ -342,7 +404,7 @@ class Optimizer:
     def _repr_html_(self) -> str:
         from mctsvs.visualization.report import card
 
-        return card(self, f"Optimizer, {self.method}")
+        return f"<pre>{escape(repr(self))}</pre>" if self.objectives else card(self, f"Optimizer, {self.method}")
 
     def state(self) -> State:
         """Save the run.
@@ -357,6 +419,7 @@ class Optimizer:
             "format": FORMAT,
             "space": self.space.to_state(),
             "direction": self.direction,
+            **({} if self.objectives is None else {"objectives": self.objectives.to_state()}),
             "method": self.method,
             "options": dict(self.options),
             "seed": self.seed,
@@ -385,7 +448,7 @@ class Optimizer:
             raise InputError(f"the state has format {state.get('format')!r}: this version reads format {FORMAT}")
         opt = cls(
             Space.from_state(state["space"]),
-            direction=state["direction"],
+            **aims(state),
             method=state["method"],
             seed=state["seed"],
             constraints=given_again(state.get("constraints", []), constraints),
@@ -404,6 +467,36 @@ class Optimizer:
         self.__dict__ = type(self).restore(pickled["state"], pickled["constraints"]).__dict__
         for trial, (times, purpose, attrs) in zip(self.trials, pickled["notes"], strict=True):
             trial.times, trial.purpose, trial.attrs = times, purpose, attrs
+
+
+def aims(state: State) -> dict[str, Any]:
+    """Directions as `Optimizer` takes them, from its state or a study's description."""
+    if "objectives" in state:
+        return Objectives.from_state(state["objectives"]).arguments
+    return {"direction": state["direction"]}
+
+
+def checked(
+    objectives: Objectives | None,
+    value: Any,
+    constraints: Any = None,
+    noise: Any = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> tuple[float, TrialDetails]:
+    """What is told of an evaluation: the value, NaN for several objectives, and all that comes beside it."""
+    if objectives is None:
+        return as_value(value), TrialDetails.of(constraints, noise, attrs)
+    refuse_for_several(noise=noise)
+    return math.nan, TrialDetails.of(constraints, noise, attrs, objectives.values(value))
+
+
+def refuse_for_several(*, direction: bool = False, **settings: Any) -> None:
+    """What nothing is done with where there are several objectives, unless it asks for nothing."""
+    if direction:
+        raise InputError("give either direction= or directions=, which says it of each objective")
+    for name, value in settings.items():
+        if value is not None and as_number(value) != 0.0:
+            raise InputError(f"{name}={short(value)} cannot be used with several objectives: leave it out")
 
 
 def one_space(space: Any, bounds: Any) -> Any:

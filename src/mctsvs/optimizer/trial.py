@@ -26,27 +26,35 @@ class TrialDetails:
     constraints: dict[str, float] | None = None
     noise: float | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
+    values: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, constraints: Any = None, noise: Any = None, attrs: Mapping[str, Any] | None = None) -> TrialDetails:
-        """Of what a user has given, checked."""
-        return cls(as_constraints(constraints), as_noise(noise), as_attrs(attrs or {}))
+    def of(
+        cls,
+        constraints: Any = None,
+        noise: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        values: Sequence[float] | None = None,
+    ) -> TrialDetails:
+        """Of what a user has given, checked; the values of several objectives are checked already."""
+        known = None if values is None else tuple(float(value) for value in values)
+        return cls(as_constraints(constraints), as_noise(noise), as_attrs(attrs or {}), known)
 
     def __bool__(self) -> bool:
-        return bool(self.constraints or self.noise is not None or self.attrs)
+        return bool(self.constraints or self.noise is not None or self.attrs or self.values)
 
     @property
     def text(self) -> str:
         """As JSON: an unknown constraint is null."""
         known = {name: None if math.isnan(c) else c for name, c in (self.constraints or {}).items()}
-        parts = {"constraints": known, "noise": self.noise, "attrs": self.attrs}
+        parts = {"constraints": known, "noise": self.noise, "attrs": self.attrs, "values": self.values}
         return json.dumps({name: part for name, part in parts.items() if part not in (None, {})})
 
     @classmethod
     def read(cls, text: str) -> TrialDetails:
         """Of the text; ValueError if it is none."""
         given = json.loads(text)
-        if not isinstance(given, dict) or not set(given) <= {"constraints", "noise", "attrs"}:
+        if not isinstance(given, dict) or not set(given) <= {"constraints", "noise", "attrs", "values"}:
             raise ValueError("not the details of a trial")
         return cls.of(**given)
 
@@ -100,7 +108,8 @@ class Trial:
         unit: (D,) the point in the unit cube, as methods see it; read-only.
         variables: Positions of the variables the method moved to make this point.
         space: The variables.
-        value: None until told; NaN if the evaluation failed, or measured constraints alone.
+        value: None until told; NaN if the evaluation failed, or measured constraints alone, or with several objectives.
+        values: Of several objectives, in their order; None until told, and where the evaluation failed.
         iteration: Of the method's choice of variables that this point belongs to; 0 for the initial design.
         source: "proposed" by the method, "enqueued" by the user, "imported" with its value, "default", "repeated" in a
             space without further points, "replicate" of the recommended point, or "explain" where it proves which
@@ -138,6 +147,7 @@ class Trial:
     attrs: dict[str, Any] = field(default_factory=dict)
     unmeasured: bool = False
     asker: int | None = None
+    values: tuple[float, ...] | None = None
 
     @property
     def x(self) -> Array:
@@ -156,8 +166,8 @@ class Trial:
 
     @property
     def has_value(self) -> bool:
-        """Whether it was told with a number."""
-        return self.value is not None and not math.isnan(self.value)
+        """Whether it was told with a number, or with one for each of several objectives."""
+        return self.value is not None and (not math.isnan(self.value) or self.values is not None)
 
     @property
     def counts(self) -> bool:
@@ -179,7 +189,7 @@ class Trial:
     @property
     def details(self) -> TrialDetails:
         """What was told beside the value."""
-        return TrialDetails(self.constraints, self.noise, self.attrs)
+        return TrialDetails(self.constraints, self.noise, self.attrs, self.values)
 
     def take(self, details: TrialDetails) -> None:
         """Keep what was told beside the value.
@@ -188,11 +198,14 @@ class Trial:
             details: Checked already.
         """
         self.constraints, self.noise, self.attrs = details.constraints, details.noise, details.attrs
+        self.values = details.values
 
     def __repr__(self) -> str:
         point = [f"{name}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for name, v in self.params.items()]
         more = ["..."] if len(point) > SHOWN else []
         value = "not told yet" if self.value is None else f"value {self.value:.6g}" if self.has_value else "failed"
+        if self.values is not None:
+            value = f"values {', '.join(f'{v:.6g}' for v in self.values)}"
         return printable(f"Trial({', '.join([str(self.number), *point[:SHOWN], *more, value])})")
 
 

@@ -50,10 +50,12 @@ class UnitCubeOptimizer:
         noise: float | None = None,
         explain: float | None = None,
         replicates: int | None = None,
+        trials: Trials | None = None,
     ) -> None:
+        """`trials` that are given are those of several objectives."""
         self.region, self.space, self.noise = region, region.space, noise
         self.share, self.replicates = explain, replicates
-        self.trials = Trials(direction)
+        self.trials = Trials(direction) if trials is None else trials
         self.counted = 0  # trials that a budget counts
         self.explained: int | None = None  # evaluations at the end of the budget that explain, where that was said
         self.explanation = Explanation(self)
@@ -62,7 +64,8 @@ class UnitCubeOptimizer:
         self.queue: deque[Array] = deque()  # points of the user's, to be asked for first
         self.budget: int | None = None
         self.lock = threading.RLock()
-        self.engine = registry.make(method, self.space.offsets, np.random.default_rng(seed), **options)
+        several = trials is not None
+        self.engine = registry.make(method, self.space.offsets, np.random.default_rng(seed), several=several, **options)
         if not region.plain:
             self.engine.within(region)
 
@@ -259,9 +262,10 @@ class UnitCubeOptimizer:
         place = (trial.unit, merit, trial.variables, trial.proposal_id)
         row = self.trials.row(trial)
         noise = self.noise if trial.noise is None else trial.noise
+        objectives = self.trials.scores(trial)
         if row is None:
-            return Observation(*place, noise=noise)
-        return Observation(*place, self.trials.score(trial), row, noise)
+            return Observation(*place, noise=noise, objectives=objectives)
+        return Observation(*place, self.trials.score(trial), row, noise, objectives)
 
     def method_state(self) -> State:
         """What the method keeps beside the trials: small, and with them all that `restore_method` needs."""
@@ -372,11 +376,9 @@ class Trials:
     def take(self, trial: Trial) -> bool:
         """A trial that was told, as one of them; False if it failed."""
         self.order.append(trial.number)
-        if trial.constraints and not self.names:  # nobody knows whether they held before
-            self.names = tuple(trial.constraints)
+        if self.name_constraints(trial):
             self.ranking = ConstraintRanking(len(self.names))
             for before in self.told:
-                before.unmeasured = True
                 self.ranking.take(self.score(before), None, before.number)
         if not self.ranking.take(self.score(trial), self.row(trial), trial.number):
             return False
@@ -384,6 +386,32 @@ class Trials:
         if self.names and not trial.constraints:
             trial.constraints = dict.fromkeys(self.names, math.nan)
         return True
+
+    def name_constraints(self, trial: Trial) -> bool:
+        """Whether it is the first one that has measured constraints: then nobody knows whether they held before."""
+        if not trial.constraints or self.names:
+            return False
+        self.names = tuple(trial.constraints)
+        for before in self.told:
+            before.unmeasured = True
+        return True
+
+    def leads(self, trial: Trial) -> bool:
+        """Whether it is the best one by now."""
+        return self.best is trial
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Of what is measured beside constraints."""
+        return ("value",)
+
+    def outputs(self, trial: Trial) -> tuple[float | None, ...]:
+        """What was measured of it beside constraints."""
+        return (trial.value,)
+
+    def scores(self, trial: Trial) -> Array | None:
+        """(M,) values of several objectives as something to be maximised; None for one objective."""
+        return None
 
     def row(self, trial: Trial) -> Array | None:
         """(m,) the trial's constraints as a method gets them: NaN where unknown, finite where they are infinite."""

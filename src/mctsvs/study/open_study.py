@@ -9,6 +9,7 @@ from reprlib import repr as short
 from typing import Any
 
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.objectives import Objectives
 from mctsvs.space import Space, constraints
 from mctsvs.study import codec
 from mctsvs.study.files import WriterLock
@@ -68,10 +69,13 @@ def _checked(session: Session, given: Mapping[str, Any], options: Mapping[str, A
 
 
 def _begin(path: Path, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    opt = Optimizer(**{"direction": "minimize", **given}, **options)
+    objectives: Objectives | None = given.get("objectives")
+    aims = {"direction": "minimize"} if objectives is None else objectives.arguments
+    opt = Optimizer(**{**aims, **given, **(aims if objectives else {})}, **options)
     identity = {
         "space": opt.space.to_state(),
         "direction": opt.direction,
+        **({} if objectives is None else {"objectives": objectives.to_state()}),
         "method": opt.method,
         "options": opt.options,
         "seed": opt.seed,
@@ -88,6 +92,11 @@ def differences(
 ) -> list[str]:
     """What is given and is not as stored, in words; what is not given is as stored."""
     found = []
+    several = given.get("objectives")
+    if several is not None and several.to_state() != identity.get("objectives"):
+        found.append(f"direction is {identity['direction']!r}, not {several.text!r}")
+        if several.text == identity["direction"]:
+            found = ["the reference point is another one"]
     for name in ("direction", "method", "seed"):
         if name in given and not (name == "seed" and given[name] is None) and given[name] != identity[name]:
             found.append(f"{name} is {identity[name]!r}, not {given[name]!r}")

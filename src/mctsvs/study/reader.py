@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mctsvs.optimizer.trial import TrialDetails
+from mctsvs.optimizer.trial import NOTHING, TrialDetails
 from mctsvs.study.errors import clear_errors
 from mctsvs.study.journal import Journal
 from mctsvs.study.replay import StudyContents, read
@@ -101,13 +101,16 @@ def summarize(path: Path) -> StudySummary:
             identity = journal.meta()["identity"]
             query = "SELECT value, details, kind = 'tell' FROM journal WHERE kind IN ('tell', 'import')"
             told = journal.connection.execute(query).fetchall()
-            constraints = [TrialDetails.read(text).constraints or {} if text else {} for _, text, _ in told]
+            details = [TrialDetails.read(text) if text else NOTHING for _, text, _ in told]
     finally:
         journal.close()
     values = [value for value, *_ in told if value is not None]
-    counted = [(value, c) for (value, _, counts), c in zip(told, constraints, strict=True) if counts]
-    failed = [value is None and all(map(math.isnan, c.values())) for value, c in counted]
+    counted = [(value, d) for (value, _, counts), d in zip(told, details, strict=True) if counts]
+    unknown = [value is None and d.values is None for value, d in counted]
+    failed = [
+        u and all(map(math.isnan, (d.constraints or {}).values())) for u, (_, d) in zip(unknown, counted, strict=True)
+    ]
     best = None
-    if values and not any(constraints):
+    if values and not any(d.constraints for d in details):
         best = max(values) if identity["direction"] == "maximize" else min(values)
     return StudySummary(identity["method"], identity["direction"], len(counted), sum(failed), best)

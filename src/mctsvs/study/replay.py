@@ -21,6 +21,9 @@ from typing import Any
 import numpy as np
 
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.front import FrontTrials
+from mctsvs.optimizer.objectives import Objectives
+from mctsvs.optimizer.optimizer import aims
 from mctsvs.optimizer.trial import NOTHING, Trial, TrialDetails, TrialTimes
 from mctsvs.optimizer.unit_cube import Trials
 from mctsvs.space import Space
@@ -46,7 +49,9 @@ class StudyContents:
     method_state: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        self.ranked = Trials(self.identity["direction"])
+        several = self.identity.get("objectives")
+        self.objectives = None if several is None else Objectives.from_state(several)
+        self.ranked = Trials(self.identity["direction"]) if self.objectives is None else FrontTrials(self.objectives)
 
     def take(self, event: Event) -> None:
         """An event that was read: what it says of the trials, and all that `note` does."""
@@ -123,6 +128,7 @@ def details_of(event: Event) -> TrialDetails:
 
 def _set_details(trial: Trial, details: TrialDetails) -> None:
     trial.constraints, trial.noise, trial.attrs = details.constraints, details.noise, dict(details.attrs)
+    trial.values = details.values
 
 
 def _budget(log: list[Event]) -> int | None:
@@ -157,7 +163,7 @@ def revive(contents: StudyContents, constraints: Any = None, *, readonly: bool =
     identity = contents.identity
     opt = Optimizer(
         contents.space,
-        direction=identity["direction"],
+        **aims(identity),
         method=identity["method"],
         seed=identity["seed"],
         constraints=given_again(identity.get("constraints", []), constraints, unstored),

@@ -13,11 +13,13 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mctsvs.loop.evaluation import Evaluation
 from mctsvs.optimizer import Optimizer
+from mctsvs.optimizer.optimizer import checked
 from mctsvs.optimizer.trial import Trial, TrialDetails, unknown_constraint, with_all
 from mctsvs.study import codec
 from mctsvs.study.errors import LostError
@@ -117,7 +119,8 @@ class Session:
     def early(self) -> dict[int, Evaluation]:
         """Values that came before their turn."""
         results = self.contents.results.items()
-        return {n: Evaluation(value_of(e), e.text, 0.0, details_of(e).constraints) for n, e in results}
+        known = {n: (e, details_of(e)) for n, e in results}
+        return {n: Evaluation(value_of(e), e.text, 0.0, d.constraints, values=d.values) for n, (e, d) in known.items()}
 
     @property
     def deaths(self) -> Counter[int]:
@@ -185,19 +188,19 @@ class Session:
     def tell(self, trial: Trial, evaluation: Evaluation) -> tuple[Trial, bool]:
         """The trial as it is now, and whether it is the best one."""
         evaluation = evaluation.fitting(self.optimizer._core.trials.names)
-        self.record(trial, evaluation.value, evaluation.message, evaluation.constraints)
+        self.record(trial, evaluation.told, evaluation.message, evaluation.constraints)
         told = self.trials[trial.number]
-        return told, self.best is told
+        return told, self.optimizer._core.trials.leads(told)
 
-    def record(
-        self, trial: Trial | int, value: float | None, message: str, constraints: Any = None, noise: Any = None
-    ) -> None:
+    def record(self, trial: Trial | int, value: Any, message: str, constraints: Any = None, noise: Any = None) -> None:
         """Store a value and tell it; what came with an early value still counts."""
-        value, message = as_value(value), as_text(message)
+        objectives = self._contents.objectives
+        value, known = checked(objectives, value, noise=noise if objectives else None)
+        message = as_text(message)
         with self.writing():
             opt = self.optimizer
             waiting = opt._core.trials.waiting(trial)
-            details = TrialDetails.of(constraints, noise, waiting.attrs)
+            details = replace(TrialDetails.of(constraints, noise, waiting.attrs), values=known.values)
             if waiting.number in self._contents.results:
                 details = _merged(details_of(self._contents.results[waiting.number]), details, opt._core.trials.names)
             details = with_all(details, opt._core.trials.names)
@@ -216,7 +219,8 @@ class Session:
         with self.writing():
             trials = self.optimizer._core.trials
             waiting, evaluation = trials.waiting(trial), evaluation.fitting(trials.names)
-            details = with_all(TrialDetails.of(evaluation.constraints, None, waiting.attrs), trials.names)
+            details = TrialDetails.of(evaluation.constraints, None, waiting.attrs, evaluation.values)
+            details = with_all(details, trials.names)
             value = as_value(evaluation.value)
             self._store([_valued("result", waiting.number, value, as_text(evaluation.message), details)])
 
@@ -375,7 +379,7 @@ def _annotate(trials: Sequence[Trial], notes: Sequence[dict[str, Any]]) -> None:
 def _merged(early: TrialDetails, now: TrialDetails, names: Sequence[str]) -> TrialDetails:
     noise = early.noise if now.noise is None else now.noise
     measured = None if unknown_constraint(early.constraints, names) else early.constraints
-    return TrialDetails(now.constraints or measured, noise, {**early.attrs, **now.attrs})
+    return TrialDetails(now.constraints or measured, noise, {**early.attrs, **now.attrs}, now.values or early.values)
 
 
 def _valued(kind: str, number: int, value: float, message: str, details: TrialDetails, **more: Any) -> Event:

@@ -8,6 +8,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Never
@@ -18,6 +19,9 @@ from mctsvs.methods import registry
 from mctsvs.methods.mcts_vs.tree import Node
 from mctsvs.optimizer import Optimizer, one_space
 from mctsvs.optimizer.active_variables import VariableStatuses
+from mctsvs.optimizer.front import Front, front_of
+from mctsvs.optimizer.objectives import Objectives
+from mctsvs.optimizer.optimizer import NO_BEST
 from mctsvs.optimizer.trial import Recommendation, Trial
 from mctsvs.optimizer.unit_cube import encode_all
 from mctsvs.space import Space
@@ -53,6 +57,9 @@ class Study:
             If its thread opens it again, between two runs, the older object is closed.
         space: The search space, as for `mctsvs.Optimizer`. It is needed to begin a study.
         direction: "minimize" or "maximize". A new study minimises by default.
+        directions: The same of each of several objectives, in a list; see `front`.
+        objectives: The same with names, such as {"cost": "minimize", "lift": "maximize"}.
+        reference: Of several objectives, values that the front is to be better than; see `mctsvs.Optimizer`.
         method: The method, as for `mctsvs.Optimizer`.
         seed: The same seed gives the same points. None draws one.
         constraints: Known constraints, as for `mctsvs.Optimizer`. Functions among them are not stored, so give them
@@ -81,6 +88,9 @@ class Study:
         space: Any = None,
         *,
         direction: str | AsStored = AS_STORED,
+        directions: Sequence[str] | None = None,
+        objectives: Mapping[str, str] | None = None,
+        reference: Sequence[float] | Mapping[str, float] | None = None,
         method: str | AsStored = AS_STORED,
         seed: int | AsStored | None = AS_STORED,
         constraints: Any = None,
@@ -99,10 +109,17 @@ class Study:
         chosen |= {name: value for name, value in settings.items() if value is not None}
         self.path, self.readonly = checked_path(path), readonly
         method = method if isinstance(method, AsStored) else registry.canonical(method)
+        several = Objectives.of(directions, objectives, reference)
+        if directions is not None:
+            direction = AS_STORED if several is not None else directions[0]
+        elif several is not None:
+            direction = AS_STORED
         given: dict[str, Any] = {"direction": direction, "method": method, "seed": seed}
         given = {name: value for name, value in given.items() if value is not AS_STORED}
         if space is not None:
             given["space"] = Space.of(space)
+        if several is not None:
+            given["objectives"] = several
         if constraints is not None:
             given["constraints"] = constraints
         self._session = open_session(self.path, given, chosen, readonly=readonly)
@@ -118,8 +135,13 @@ class Study:
 
     @property
     def direction(self) -> str:
-        """Either "minimize" or "maximize"."""
+        """Either "minimize" or "maximize"; of several objectives, all with their names."""
         return str(self._session.contents.identity["direction"])
+
+    @property
+    def objectives(self) -> Objectives | None:
+        """Names and directions of several objectives; None for one."""
+        return self._session.contents.objectives
 
     @property
     def method(self) -> str:
@@ -149,6 +171,8 @@ class Study:
     @property
     def best(self) -> Trial:
         """The best feasible trial so far, the first one if several are equal; see `Optimizer.best`."""
+        if self.objectives is not None:
+            raise InputError(NO_BEST)
         best = self._session.best
         if best is None:
             raise InputError("there is no best trial yet: no evaluation has succeeded")
@@ -158,6 +182,15 @@ class Study:
     def has_best(self) -> bool:
         """Whether an evaluation has succeeded yet."""
         return self._session.best is not None
+
+    @property
+    def front(self) -> Front:
+        """Of several objectives, the feasible trials of which none is better in every objective; see `Front`.
+
+        Its `hypervolume`, `reference` and `knee` are those of `Optimizer`.
+        """
+        trials = self._session.trials
+        return front_of((trial for trial in trials if trial.has_value), self.objectives)
 
     @property
     def pending(self) -> list[Trial]:
@@ -296,7 +329,7 @@ class Study:
     def tell(
         self,
         trial: Trial | int,
-        value: float | None,
+        value: float | Sequence[float] | Mapping[str, float] | None,
         message: str = "",
         *,
         constraints: Mapping[str, float] | None = None,
@@ -306,7 +339,8 @@ class Study:
 
         Args:
             trial: A trial from `ask`, or its number. Its `attrs` are stored too.
-            value: The value of the objective. None, NaN and infinities mean that the evaluation failed.
+            value: The value of the objective. None, NaN and infinities mean that the evaluation failed. Of several
+                objectives, all values in a list, or in a dict if they have names.
             message: Why it failed.
             constraints: Measured constraints, name -> number, each at most 0 where it holds.
             noise: The standard deviation of the value's noise, if it is known.
@@ -352,6 +386,8 @@ class Study:
             >>> study.import_points("earlier.csv")
         """
         self._session.check_writable()
+        if self.objectives is not None:
+            raise InputError("evaluations of several objectives cannot be imported: enqueue() takes their points")
         rows = tables.rows(source, self.optimizer.region, self.direction)
         if not rows:
             raise InputError("there is nothing to import: the source has no evaluations")
@@ -402,7 +438,7 @@ class Study:
             progress: Show how far the run is. The standard `logging` is told under "mctsvs" in any case.
 
         Returns:
-            The best trial.
+            The best trial; with several objectives the knee of the front.
 
         Raises:
             StudyError: Too many evaluations in a row failed, or none succeeded.
@@ -427,9 +463,9 @@ class Study:
         self.message = ", ".join(filter(None, (counted(self.evaluated, budget), reason.message)))
         if not self.evaluated:
             raise StudyError(f"nothing was evaluated: {reason.message}")
-        if not self.has_best:
+        if not (self.has_best or any(trial.has_value for trial in self.trials)):
             raise StudyError(f"all {self.evaluated} evaluations failed, the last with: {self.trials[-1].message}")
-        return self.best
+        return self.best if self.objectives is None else self.front.knee
 
     def _run(self, f: Callable[[Any], Any], budget: int, *how: Any, **more: Any) -> StopReason:
         """The loop."""
@@ -474,7 +510,7 @@ class Study:
         Example:
             >>> study.to_dataframe().sort_values("value").head()
         """
-        return tables.dataframe(self.trials, self.space, times=True)
+        return tables.dataframe(self.trials, self.space, times=True, objectives=self.objectives)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write what the search has learned as one page that any browser opens, without a network.
@@ -507,7 +543,7 @@ class Study:
         Example:
             >>> study.export("trials.csv")
         """
-        return tables.export(output_path(path), self.trials, self.space)
+        return tables.export(output_path(path), self.trials, self.space, self.objectives)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a complete copy of the study as it is now, also while it runs: a study that opens and goes on.
@@ -548,10 +584,16 @@ class Study:
         best = (
             f", best {self.best.value:.6g} at trial {self.best.number}" if self.has_best and self.best.has_value else ""
         )
+        if self.objectives is not None:
+            best = f", {len(self.front)} of them on the front"
         size = f"{self.evaluated} evaluations of {len(self.space)} variables"
         return f"Study({str(self.path)!r}, {self.method}, {size}{best})"
 
     def _repr_html_(self) -> str:
         from mctsvs.visualization.report import card
 
-        return card(self, f"Study {self.path.name}, {self.method}")
+        return (
+            f"<pre>{escape(repr(self))}</pre>"
+            if self.objectives
+            else card(self, f"Study {self.path.name}, {self.method}")
+        )

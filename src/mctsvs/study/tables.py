@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mctsvs.optimizer.objectives import Objectives
 from mctsvs.optimizer.trial import Trial, TrialDetails
 from mctsvs.optimizer.unit_cube import encode
 from mctsvs.space import Integer, Region, Space, Variable
@@ -100,12 +101,18 @@ def _kind_of(variable: Variable) -> Any:
 # out
 
 
-def _table(trials: Sequence[Trial], space: Space, *, times: bool = False) -> dict[str, tuple[Any, list[Any]]]:
-    """Name -> type and cells of each column, None where a cell is empty."""
+def _table(
+    trials: Sequence[Trial], space: Space, *, times: bool = False, objectives: Objectives | None = None
+) -> dict[str, tuple[Any, list[Any]]]:
+    """Name -> type and cells of each column, None where a cell is empty; several objectives have one each."""
     params = [t.params for t in trials]
+    values: dict[str, list[Any]] = {"value": [t.value if t.has_value else None for t in trials]}
+    if objectives is not None:
+        rows = [t.values or (None,) * len(objectives) for t in trials]
+        values = {f"objective_{name}": [row[k] for row in rows] for k, name in enumerate(objectives.names)}
     table: dict[str, tuple[Any, list[Any]]] = {
         "number": (int, [t.number for t in trials]),
-        "value": (float, [t.value if t.has_value else None for t in trials]),
+        **{name: (float, column) for name, column in values.items()},
         "source": (str, [t.source for t in trials]),
         "iteration": (int, [t.iteration for t in trials]),
         "message": (str, [t.message for t in trials]),
@@ -131,13 +138,16 @@ def _table(trials: Sequence[Trial], space: Space, *, times: bool = False) -> dic
     return table
 
 
-def dataframe(trials: Sequence[Trial], space: Space, *, times: bool = False) -> pandas.DataFrame:
+def dataframe(
+    trials: Sequence[Trial], space: Space, *, times: bool = False, objectives: Objectives | None = None
+) -> pandas.DataFrame:
     """With `times`, also when trials were asked for and told, what they took, by whom and for what."""
     try:
         import pandas
     except ImportError:
         raise InputError("a table needs pandas, not installed here: pip install 'mctsvs[pandas]'") from None
-    table = {name: pandas.Series(c, dtype=kind) for name, (kind, c) in _table(trials, space, times=times).items()}
+    columns_ = _table(trials, space, times=times, objectives=objectives)
+    table = {name: pandas.Series(c, dtype=kind) for name, (kind, c) in columns_.items()}
     for name in STAMPS if times else ():
         stamp = _free("trial_", name, {*OWN, *columns(space).values()})
         table[stamp] = pandas.to_datetime(table[stamp], unit="s", utc=True)
@@ -152,11 +162,11 @@ def _column(variable: Variable, cells: Sequence[tuple[bool, Any]]) -> tuple[Any,
     return kind, [kind(cell) if there else None for there, cell in cells]
 
 
-def export(path: Path, trials: Sequence[Trial], space: Space) -> int:
+def export(path: Path, trials: Sequence[Trial], space: Space, objectives: Objectives | None = None) -> int:
     """Write the trials that were told; how many they are."""
     kind = _kind(path)
     told = [trial for trial in trials if trial.value is not None]
-    table = _table(told, space)
+    table = _table(told, space, objectives=objectives)
     for (name, column), variable in zip(columns(space).items(), space.variables, strict=True):
         if variable.labels is not None:
             table[column] = _column(

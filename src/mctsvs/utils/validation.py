@@ -34,6 +34,16 @@ class InputError(ValueError):
         super().__init__(printable(sentence))
 
 
+class SeveralValues(InputError):
+    """There are several values in place of one; `hint` says how to make them several objectives."""
+
+    def __init__(self, sentence: str, given: Any) -> None:
+        super().__init__(sentence)
+        each = dict.fromkeys(given, "minimize") if isinstance(given, dict) else ["minimize"] * len(given)
+        needed = f"{'objectives' if isinstance(given, dict) else 'directions'}={each}"
+        self.hint = printable(f"for several objectives write minimize(f, space, budget, {needed})")
+
+
 class StudyError(InputError):
     """A study that cannot be used as asked: one sentence that says why and what would be right."""
 
@@ -102,7 +112,8 @@ def as_value(value: Any) -> float:
         hint = "tell a float, or None if the evaluation failed"
         if is_several(value):
             hint = "there is one objective only, and measured constraints are (value, {name: number})"
-        raise InputError(f"the value {short(value)} is not a number: {hint}")
+        sentence = f"the value {short(value)} is not a number: {hint}"
+        raise SeveralValues(sentence, value) if are_numbers(value) else InputError(sentence)
     return number + 0.0 if math.isfinite(number) else math.nan  # no -0
 
 
@@ -112,6 +123,13 @@ def is_several(value: Any) -> bool:
         return not isinstance(value, str | bytes | dict) and len(value) > 1
     except Exception:  # of objects without a length, and of numpy's single numbers
         return False
+
+
+def are_numbers(value: Any) -> bool:
+    """Whether it is two to eight numbers, in a dict perhaps: objectives, more likely than a mistake."""
+    if not is_several(list(value.values()) if isinstance(value, dict) else value) or len(value) > 8:
+        return False
+    return None not in [as_number(part) for part in (value.values() if isinstance(value, dict) else value)]
 
 
 def as_bool(value: Any) -> bool | None:

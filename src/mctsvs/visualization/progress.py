@@ -42,6 +42,7 @@ class RunStats:
     thinking: float = 0.0  # of them, in the method
     made: int = 0  # evaluations in these seconds
     found: list[str] = field(default_factory=list)  # what is known at the end, in words
+    front: int | None = None  # points on it, where there are several objectives
 
     @property
     def best(self) -> float:
@@ -71,7 +72,8 @@ class RunStats:
         """All that matters in one line."""
         parts = [f"{self.evaluated}/{self.budget}"]
         parts += [f"{self.failed} failed"] * bool(self.failed)
-        parts += ["no value yet" if math.isnan(self.best) else f"best {self.best:.6g}"]
+        best = "no value yet" if math.isnan(self.best) else f"best {self.best:.6g}"
+        parts += [best if self.front is None else f"{self.front} on the front"]
         parts += ["not feasible"] * (not self.feasible)
         parts += [self.phase] * bool(self.phase)
         if self.evaluated < self.budget and self.seconds_left is not None:
@@ -144,6 +146,7 @@ class ProgressReporter:
         label = self.label or f"{opt.method}, {len(opt.space)} variables"
         self.account = RunStats(label, opt.direction, budget, evaluated, phase=opt.describe())
         self.account.failed, self.account.explain = sum(t.failed and t.counts for t in opt.trials), opt.variables
+        self.account.front = None if getattr(opt, "objectives", None) is None else len(opt.front)
         self.allowance = TimeShare()
         self._best = opt.best if opt.has_best else None
         if self._best is not None:
@@ -172,6 +175,8 @@ class ProgressReporter:
         if phase.partition(":")[0] != account.phase.partition(":")[0]:
             LOG.info("evaluation %d: %s", account.evaluated, phase)
         account.phase = phase
+        if account.front is not None:
+            account.front = len(opt.front)
         if self.view is not None:
             self._show(self.view)
 

@@ -46,6 +46,8 @@ class RunData:
         trials, variables = getattr(source, "trials", None), getattr(type(source), "variables", None)
         if trials is None or variables is None:
             raise InputError(f"there is nothing to see in {source!r:.60}: give a Result, a Study or an Optimizer")
+        if getattr(source, "objectives", None) is not None:
+            raise InputError("pictures show one objective: front.table() and to_dataframe() have several")
         space = getattr(source, "space", None) or (trials[0].space if trials else None)
         if space is None:
             raise InputError("there is nothing to see yet: no point has been evaluated")
