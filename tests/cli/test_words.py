@@ -91,7 +91,7 @@ def test_too_many_failures_end_a_run_without_a_study(own: Path, capsys: pytest.C
 def test_a_run_ends_where_its_space_does(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "own.py:whole", "--space", "whole.toml", "--budget", "20", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert re.search(r"best value      0, trial 2\nevaluations     5\n", printed.out)
+    assert re.search(r"best value      0, trial 3\nevaluations     5\n", printed.out)
     assert printed.err == "mctsvs: 5 of 20 evaluations, every point of the space has been evaluated\n"
 
 

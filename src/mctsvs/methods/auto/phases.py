@@ -135,7 +135,7 @@ class NoiseTest(Phase):
     def without_noise(self, search: Auto) -> Phase:
         if search.left < const.ROUNDS * search.portfolio.most:  # tests need the answers of those before
             return OptimiseFullSpace()
-        pays = len(search.everything) > const.DESIGN and search.count.limit >= const.FEWEST and not search.fails_mostly
+        pays = search.count.limit >= const.FEWEST and not search.fails_mostly
         return self.probe if search.options.tests and pays else OptimiseFullSpace()
 
 
